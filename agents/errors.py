@@ -1,0 +1,37 @@
+"""Who must act on a failure decides its type.
+
+    ToolFailed          the model: the text goes back to it as a tool result
+    ModelUnavailable    the scheduler: the engine is down or refuses; the attempt waits and is not used up
+    ModelFault          the loop: this one reply is broken (cut stream, no finish reason); it is asked for again
+    ContextTooLong      the loop: the request does not fit the window; never sent again unchanged
+"""
+
+from __future__ import annotations
+
+
+class ToolFailed(Exception):
+    """A tool could not do what it was asked. The message is written for the model and says what to do instead."""
+
+
+class ModelUnavailable(Exception):
+    """No reply can be had now (connection refused, 429, 5xx after all retries). `retry_after_s` is the server's wish, if any."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelFault(Exception):
+    """One reply ended broken: its text must never enter the history."""
+
+
+class ContextTooLong(Exception):
+    """The engine refused the request for its length. `limit_tokens` is the window it named, None when it named none."""
+
+    def __init__(self, message: str, *, limit_tokens: int | None = None) -> None:
+        super().__init__(message)
+        self.limit_tokens = limit_tokens
+
+
+class ModelRejected(Exception):
+    """The endpoint refuses this request for good (400, 401, 403, 404): asking again would not help."""

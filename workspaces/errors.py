@@ -1,0 +1,45 @@
+"""What can go wrong with a repository, a workspace or a sandbox.
+
+    WorkspaceError
+    ├── RepositoryUnusable    the user's repository cannot serve as it stands (missing, no commit, not ours to read)
+    ├── GitFailed             a git command ended with an error that nobody expected
+    ├── PathRefused           a path leads out of the workspace
+    └── SandboxUnavailable    the sandbox cannot run commands
+
+None of these is a command's own failure: a command that exits with 1 is a result, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class WorkspaceError(Exception):
+    """The message says what happened; `hint` says what a person can do about it ('' when nothing)."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class RepositoryUnusable(WorkspaceError):
+    """The user's repository cannot serve as it stands."""
+
+
+class GitFailed(WorkspaceError):
+    """A git command failed. `stderr` is decoded, control characters kept out, at most 2,000 characters."""
+
+    def __init__(self, argv: Sequence[str], exit_code: int | None, stderr: str, *, hint: str = "") -> None:
+        ended = "timed out" if exit_code is None else f"exited {exit_code}"
+        super().__init__(f"`{' '.join(argv)}` {ended}: {stderr.strip() or 'no message'}", hint=hint)
+        self.argv = tuple(argv)
+        self.exit_code = exit_code
+        self.stderr = stderr
+
+
+class PathRefused(WorkspaceError):
+    """A path leads out of the workspace. The text is fit to be shown to the model."""
+
+
+class SandboxUnavailable(WorkspaceError):
+    """The sandbox is down. Never show this to the model as command output."""
