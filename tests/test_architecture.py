@@ -1,0 +1,58 @@
+"""The directions between the packages, kept by walking the imports."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ORDER = ("workspaces", "agents", "orchestrator", "tui")
+OWNERS = {"git": "workspaces/git.py", "openai": "agents/model.py", "sqlite3": "orchestrator/store.py"}
+ENGINES = {"vllm", "torch"}
+
+
+def imports(path: Path) -> set[str]:
+    """Top-level names of every absolute import in the file, those inside functions too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def modules() -> list[Path]:
+    return [path.relative_to(ROOT) for package in ORDER for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_a_lower_package_never_imports_a_higher_one(path: Path) -> None:
+    rank = ORDER.index(path.parts[0])
+    assert not imports(ROOT / path) & set(ORDER[rank + 1 :])
+
+
+@pytest.mark.parametrize(("library", "owner"), OWNERS.items())
+def test_an_outside_library_has_one_owning_module(library: str, owner: str) -> None:
+    users = {path.as_posix() for path in modules() if library in imports(ROOT / path)}
+    assert users <= {owner}
+
+
+def test_engines_are_processes_and_never_imported() -> None:
+    assert not [path for path in modules() if imports(ROOT / path) & ENGINES]
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_a_module_stays_below_400_lines(path: Path) -> None:
+    assert len((ROOT / path).read_text().splitlines()) <= 400
+
+
+def test_the_packages_that_run_are_ours() -> None:
+    """`openai-agents` ships a top-level package `agents` too, and pip lets it overwrite ours in silence."""
+    import agents
+
+    assert Path(agents.__file__ or "").with_name("messages.py").exists()
+    assert "openai_agents" not in sys.modules
