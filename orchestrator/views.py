@@ -218,3 +218,19 @@ class MergeView(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None
     message: str
     conflicts: list[str] = []
+
+
+class StatusDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`status --json`. `pid` and `socket` are None when no station runs."""
+
+    running: bool
+    pid: int | None
+    socket: str | None
+    version: str
+    agents: int
+    """The limit on tasks at work at once."""
+    queue: dict[str, int]
+    engine: EngineView | None
+    home: str = ""
+    totals: Totals | None = None
+    warning: str = ""
