@@ -1,9 +1,9 @@
 """Who must act on a failure decides its type.
 
-    ToolFailed          the model: the text goes back to it as a tool result
-    ModelUnavailable    the scheduler: the engine is down or refuses; the attempt waits and is not used up
-    ModelFault          the loop: this one reply is broken (cut stream, no finish reason); it is asked for again
-    ContextTooLong      the loop: the request does not fit the window; never sent again unchanged
+ToolFailed          the model: the text goes back to it as a tool result
+ModelUnavailable    the scheduler: the engine is down or refuses; the attempt waits and is not used up
+ModelFault          the loop: this one reply is broken (cut stream, no finish reason); it is asked for again
+ContextTooLong      the loop: the request does not fit the window; never sent again unchanged
 """
 
 from __future__ import annotations
