@@ -1,0 +1,37 @@
+"""Starts the dashboard, which is a process of its own: it may die, and the agents go on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+from orchestrator.cli.output import note
+from orchestrator.errors import UserError
+from orchestrator.home import Home
+
+
+def open_dashboard(home: Home, *, task: str | None = None) -> int:
+    """Show the dashboard until the person quits it. Its exit status.
+
+    UserError when stdin or stdout is not a terminal.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UserError("the dashboard needs a terminal", hint="`stationmaster status`, `list` and `events --follow` work without one")
+    argv = [sys.executable, "-m", "tui", "--home", str(home.path)]
+    if task is not None:
+        argv += ["--task", task]
+    # Ctrl-C belongs to the dashboard while it is on the screen.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return subprocess.run(argv, check=False, preexec_fn=_obey_interrupts).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _obey_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def say_how_to_come_back(home: Home) -> None:
+    note(f"the agents go on; come back with `stationmaster tui --home {home.path}`, stop with `stationmaster down --home {home.path}`")

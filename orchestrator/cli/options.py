@@ -1,0 +1,56 @@
+"""The options that many commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator.home import Home
+from orchestrator.launch import StationOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _home(_ctx: click.Context, _param: click.Parameter, given: str | None) -> Home:
+    try:
+        return Home.at(given)
+    except RuntimeError as unknown_user:
+        raise click.BadParameter(str(unknown_user)) from unknown_user
+
+
+def with_home(command: F) -> F:
+    """`--home DIR`, as `home: Home`. The folder need not exist."""
+    return click.option(
+        "--home", metavar="DIR", callback=_home, help="The station's state directory (default: $STATIONMASTER_HOME, else the XDG state directory)."
+    )(command)
+
+
+def with_json(command: F) -> F:
+    """`--json`, as `as_json: bool`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")(command)
+
+
+def with_engine(command: F) -> F:
+    """`--endpoint`, `--engine sim`, `--model`, `--api-key-env` and `--agents`: see `station_options`."""
+    for option in (
+        click.option("--agents", type=click.IntRange(1, 4096), metavar="N", help="How many tasks are at work at once."),
+        click.option("--api-key-env", metavar="VAR", help="The environment variable that holds the endpoint's key."),
+        click.option("--model", metavar="NAME", help="The model's name at the endpoint (default: the first that it lists)."),
+        click.option("--engine", type=click.Choice(["sim"]), help="Use the simulated engine, as the station's child."),
+        click.option("--endpoint", metavar="URL", help="An OpenAI-compatible server, as in http://127.0.0.1:8000/v1."),
+    ):
+        command = option(command)
+    return command
+
+
+def station_options(
+    *, endpoint: str | None, engine: str | None, model: str | None, api_key_env: str | None, agents: int | None
+) -> StationOptions:
+    """What the options of `with_engine` say. Fields are None where nothing was said: the home remembers an earlier start."""
+    if endpoint and engine:
+        raise click.UsageError("--endpoint and --engine exclude each other")
+    if endpoint is not None and not endpoint.startswith(("http://", "https://")):
+        raise click.BadParameter(f"`{endpoint}` is not an http:// or https:// URL", param_hint="--endpoint")
+    return StationOptions(endpoint=engine or endpoint, model=model, api_key_env=api_key_env, agents=agents)

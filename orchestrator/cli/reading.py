@@ -1,0 +1,38 @@
+"""Reads of a home go to its station, or to its files when the station is down; commands need the station."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from orchestrator.client import StationClient
+from orchestrator.errors import StationDown, UserError
+from orchestrator.home import Home
+from orchestrator.reader import OfflineReader, open_reader
+
+T = TypeVar("T")
+
+
+def need_home(home: Home) -> None:
+    """UserError when there is no home at that path."""
+    if home.exists():
+        return
+    if home.path.exists() and not home.path.is_dir():
+        raise UserError(f"{home.path} is not a folder", hint="name a station's home with --home DIR")
+    hint = "`stationmaster up` or `run` makes one; --home DIR or $STATIONMASTER_HOME names another"
+    raise UserError(f"there is no station's home at {home.path}", hint=hint)
+
+
+def read(home: Home, question: Callable[[StationClient | OfflineReader], T]) -> T:
+    """The answer of the home's station, or of its files when none runs."""
+    need_home(home)
+    try:
+        return question(StationClient(home))
+    except StationDown:
+        return question(open_reader(home))
+
+
+def station(home: Home) -> StationClient:
+    """For commands; a call raises StationDown when no station runs."""
+    need_home(home)
+    return StationClient(home)

@@ -1,0 +1,170 @@
+"""`up`, `down`, `status` and `tui`."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from orchestrator.cli.options import station_options, with_engine, with_home, with_json
+from orchestrator.cli.output import count, note, one_line, paint, print_json, rate, say, visible
+from orchestrator.cli.reading import need_home
+from orchestrator.client import StationClient
+from orchestrator.errors import StationDown, UserError
+from orchestrator.home import Home
+from orchestrator.launch import StationOptions, spawn_station, station_running, stop_station
+from orchestrator.views import EngineView, StatusDocument
+
+
+@click.command()
+@with_engine
+@click.option("--foreground", is_flag=True, help="Stay, with the log on the terminal; Ctrl-C stops the station.")
+@with_json
+@with_home
+def up(
+    home: Home,
+    as_json: bool,
+    foreground: bool,
+    endpoint: str | None,
+    engine: str | None,
+    model: str | None,
+    api_key_env: str | None,
+    agents: int | None,
+) -> int:
+    """Start the station, detached, and wait until it answers. What is not said stays as it was at the last start.
+
+    \b
+    Example:  stationmaster up --endpoint http://127.0.0.1:8000/v1 --agents 32
+    """
+    options = station_options(endpoint=endpoint, engine=engine, model=model, api_key_env=api_key_env, agents=agents)
+    check_key(options)
+    if foreground:
+        from orchestrator.station import main
+
+        return main(home, options)
+    started = start(home, options)
+    if as_json:
+        print_json(StationClient(home).status())
+    else:
+        say(f"the station of {visible(str(home.path))} {'is up' if started else 'was up already'}, pid {station_running(home)}")
+    return 0
+
+
+def check_key(options: StationOptions) -> None:
+    """UserError when the variable that should hold the endpoint's key is empty here."""
+    if options.api_key_env and not os.environ.get(options.api_key_env):
+        raise UserError(f"the environment variable {options.api_key_env} holds no key", hint=f"export {options.api_key_env}=…")
+
+
+def start(home: Home, options: StationOptions) -> bool:
+    """Start a station unless one runs that fits `options`. True when it was started here.
+
+    UserError when the running one works with another endpoint or another number of agents.
+    """
+    if station_running(home) is None:
+        spawn_station(home, options)
+        return True
+    status = StationClient(home).status()
+    told = status.engine
+    if options.endpoint is not None and told is not None and not _same_engine(options.endpoint, told):
+        what = "the simulated engine" if told.simulated else told.url
+        raise UserError(
+            f"the station (pid {status.pid}) already runs with another endpoint, {what}",
+            hint="`stationmaster down` first, or choose another --home",
+        )
+    if options.agents is not None and options.agents != status.agents:
+        note(f"the station runs already, with {status.agents} agents; --agents {options.agents} takes effect after `stationmaster down`")
+    return False
+
+
+def _same_engine(endpoint: str, told: EngineView) -> bool:
+    if endpoint == "sim":
+        return told.simulated
+    return endpoint.rstrip("/").removesuffix("/v1") == told.url.rstrip("/").removesuffix("/v1")
+
+
+@click.command()
+@with_json
+@with_home
+def down(home: Home, as_json: bool) -> None:
+    """Stop the station and wait until it has. Tasks at work are interrupted and go on at the next `up`.
+
+    \b
+    Example:  stationmaster down
+    """
+    stopped = stop_station(home)
+    if as_json:
+        print_json({"stopped": stopped})
+    else:
+        say(f"the station of {visible(str(home.path))} {'has stopped' if stopped else 'was not running'}")
+
+
+@click.command()
+@with_json
+@with_home
+def status(home: Home, as_json: bool) -> None:
+    """Whether the station runs, how full the queue is, and what the engine says.
+
+    \b
+    Example:  stationmaster status --json
+    """
+    document = _status(home)
+    if as_json:
+        print_json(document)
+        return
+    for line in _status_lines(document, home):
+        say(line)
+
+
+def _status(home: Home) -> StatusDocument:
+    try:
+        return StationClient(home).status()
+    except StationDown:
+        if home.exists():
+            from orchestrator.reader import open_reader
+
+            return open_reader(home).status()
+    from importlib.metadata import version
+
+    return StatusDocument(running=False, pid=None, socket=None, version=version("stationmaster"), agents=0, queue={}, engine=None, home=str(home.path))
+
+
+def _status_lines(document: StatusDocument, home: Home) -> list[str]:
+    where = visible(str(home.path))
+    if document.running:
+        lines = [f"{paint('running', 'green')}  pid {document.pid}, version {document.version}, up to {document.agents} agents, home {where}"]
+    elif not home.exists():
+        lines = [f"{paint('down', 'yellow')}  no station has run in {where} yet"]
+    else:
+        lines = [f"{paint('down', 'yellow')}  home {where}; `stationmaster up` starts it"]
+    if document.warning:
+        lines.append(paint(f"warning  {one_line(document.warning)}", "yellow"))
+    tasks = ", ".join(f"{number} {state}" for state, number in document.queue.items() if number)
+    lines.append(f"tasks    {tasks or 'none'}")
+    if document.engine:
+        lines.append(_engine_line(document.engine))
+    if document.totals:
+        totals = document.totals
+        lines.append(f"tokens   {count(totals.input_tokens)} in, {count(totals.output_tokens)} out, now {rate(totals.tokens_per_s)} tokens/s")
+    return lines
+
+
+def _engine_line(told: EngineView) -> str:
+    kind = "simulated engine, " if told.simulated else ""
+    running = "–" if told.running is None else told.running
+    waiting = "–" if told.waiting is None else told.waiting
+    return f"engine   {kind}{one_line(told.url)}, {one_line(told.model or 'unknown model')}: {one_line(told.message)}, {running} running, {waiting} waiting"
+
+
+@click.command()
+@with_home
+def tui(home: Home) -> int:
+    """Open the dashboard. Quitting it leaves the agents at work.
+
+    \b
+    Example:  stationmaster tui
+    """
+    from orchestrator.cli.dashboard import open_dashboard
+
+    need_home(home)
+    return open_dashboard(home)
