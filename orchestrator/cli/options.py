@@ -45,6 +45,17 @@ def with_engine(command: F) -> F:
     return command
 
 
+def with_sandbox(command: F) -> F:
+    """`--sandbox`, as `sandbox: SandboxKind`."""
+    return click.option(
+        "--sandbox",
+        type=click.Choice(["bubblewrap", "none"]),
+        default="bubblewrap",
+        show_default=True,
+        help="Where the agents' commands and the checks run; `none`: with all your rights.",
+    )(command)
+
+
 def station_options(
     *, endpoint: str | None, engine: str | None, model: str | None, api_key_env: str | None, agents: int | None
 ) -> StationOptions:

@@ -1,0 +1,76 @@
+"""From a task file or a command line to task specs that can be queued: all of it before anything is started."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.reading import read
+from orchestrator.errors import UserError
+from orchestrator.home import Home
+from orchestrator.task import TaskSpec
+from workspaces.sandbox import SandboxKind
+
+if TYPE_CHECKING:
+    from orchestrator.taskfile import TaskDraft
+
+
+def specs_of_file(path: Path, *, repo: Path | None, sandbox: SandboxKind) -> list[TaskSpec]:
+    """The tasks of a file, with repositories and base commits resolved. UserError for whatever is wrong with it."""
+    from orchestrator.taskfile import parse_task_file
+
+    return specs_of_drafts(parse_task_file(path), repo=repo, sandbox=sandbox)
+
+
+def specs_of_drafts(drafts: Sequence[TaskDraft], *, repo: Path | None, sandbox: SandboxKind) -> list[TaskSpec]:
+    from orchestrator.taskfile import resolve_drafts
+
+    return asyncio.run(resolve_drafts(drafts, repo=repo.expanduser().absolute() if repo else None, sandbox=sandbox))
+
+
+def need_sandbox(sandbox: SandboxKind) -> None:
+    """UserError when the sandbox asked for does not work on this machine."""
+    if sandbox == "none":
+        return
+    problem = sandbox_problem()
+    if problem is not None:
+        raise UserError(
+            f"bubblewrap does not work here: {problem}",
+            hint="`--sandbox none` runs the agents' commands without one, with all your rights: only for work you trust",
+        )
+
+
+def sandbox_problem() -> str | None:
+    """One line with the remedy; None when bubblewrap works here."""
+    from workspaces.bubblewrap import bubblewrap_problem
+
+    return asyncio.run(bubblewrap_problem())
+
+
+def need_new_ids(home: Home, specs: Sequence[TaskSpec]) -> None:
+    """UserError when the home has one of these ids already."""
+    known = known_ids(home)
+    twice = [spec.id for spec in specs if spec.id in known]
+    if twice:
+        more = f" (and {len(twice) - 1} more)" if len(twice) > 1 else ""
+        raise UserError(
+            f"task `{twice[0]}`{more} exists already in {home.path}; nothing was queued",
+            hint=f"`stationmaster retry {twice[0]}` runs it again; a new task needs a new id, or another --home",
+        )
+
+
+def known_ids(home: Home) -> set[str]:
+    return {row.id for row in read(home, lambda reader: reader.tasks())} if home.exists() else set()
+
+
+def id_of_title(title: str, known: set[str]) -> str:
+    """A task id made from a title, with a number behind it when it is taken."""
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-") or "task"
+    number, name = 1, slug
+    while name in known:
+        number += 1
+        name = f"{slug}-{number}"
+    return name
