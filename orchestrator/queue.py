@@ -1,44 +1,26 @@
-"""The durable queue, as the scheduler and the workers use it. A person's commands are in `decisions`, merges in `merges`, reads in `lookups`.
+"""The durable queue, as the scheduler and the workers use it.
 
-Every write of a worker names its `Claim` and holds only while (task, attempt, fence) is still the one in the file: otherwise
-`LeaseLost`, and nothing was written. Facts go into the same transaction as the state they describe.
+A person's commands are in `decisions`, merges in `merges`, reads in `lookups`. Every write of a worker names its `Claim` and holds
+only while (task, attempt, fence, owner) are still those in the file: otherwise `LeaseLost`, and nothing was written.
+Facts go into the same transaction as the state they describe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
-from agents.events import AgentFact
-from orchestrator.eventlog import Journal
-from orchestrator.events import CheckFinished, SnapshotTaken, StationFact, WorkspaceCreated
+from orchestrator.claims import Claim, claim_next, forgive, held, interrupt, prolong
+from orchestrator.errors import IllegalTransition
+from orchestrator.eventlog import Journal, Transaction
+from orchestrator.events import StationFact
+from orchestrator.failures import fail_attempt
+from orchestrator.moves import LEASED, end_attempt, move
+from orchestrator.progress import AttemptFact, record_fact
+from orchestrator.store import rows
+from orchestrator.submission import submit
 from orchestrator.task import FailureKind, State, TaskSpec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """The right to work on a task until `lease_until` (seconds since the epoch; heartbeats move it on).
-
-    `attempt` counts from 1. `fence` rises with every claim of the task. `resumed` is true when the same attempt was begun
-    before: then `steps` steps are in the trajectory already, and `workspace` and `branch` are those of the
-    attempt, or None when it was interrupted before it had one.
-    """
-
-    task: str
-    attempt: int
-    fence: int
-    owner: str
-    lease_until: float
-    spec: TaskSpec
-    resumed: bool
-    steps: int
-    output_tokens: int
-    decode_s: float | None
-    workspace: str | None
-    branch: str | None
-    snapshot_commit: str | None
 
 
 class Queue:
@@ -49,7 +31,7 @@ class Queue:
 
     async def add(self, specs: Sequence[TaskSpec]) -> None:
         """Queues all of them or none. UserError for an id that exists, an unknown `after`, a cycle, or text that cannot be stored."""
-        raise NotImplementedError
+        await self._journal.write(lambda tx: submit(tx, specs))
 
     async def claim(self, owner: str, lease_s: float) -> Claim | None:
         """The task whose turn it is, moved to `admitted`; None when none may start now.
@@ -59,67 +41,114 @@ class Queue:
         are counted here, in this transaction. An interrupted task that was resumed three times without completing a
         step is moved to `quarantined` instead. `owner` is an incarnation: a name that no earlier process has used.
         """
-        raise NotImplementedError
+        return await self._journal.write(lambda tx: claim_next(tx, owner, lease_s))
 
     async def expire_leases(self) -> list[str]:
         """Moves tasks whose lease has run out to `interrupted`; their ids."""
-        raise NotImplementedError
+        return await self._journal.write(lambda tx: interrupt(tx, "lease_until < ?", tx.now, "the lease ran out"))
 
     async def interrupt_orphans(self, owner: str) -> list[str]:
         """At start: moves every task that another incarnation holds to `interrupted`, without waiting for its lease; their ids."""
-        raise NotImplementedError
+        return await self._journal.write(lambda tx: interrupt(tx, "owner <> ?", owner, "the station ended while it was at work"))
 
     async def release_all(self, owner: str) -> list[str]:
         """At a planned stop, after the workers have ended: like `release` for whatever this incarnation still holds; their ids."""
-        raise NotImplementedError
+        return await self._journal.write(lambda tx: interrupt(tx, "owner = ?", owner, "the station stops", forgiven=True))
 
     # the worker that holds the claim
 
     async def heartbeat(self, claim: Claim, lease_s: float) -> None:
         """Prolongs the lease to `lease_s` from now. LeaseLost when it is somebody else's."""
-        raise NotImplementedError
+        await self._journal.write(lambda tx: prolong(tx, claim, lease_s))
 
     async def move(self, claim: Claim, new: State, reason: str = "") -> None:
-        """To `preparing`, `running` or `claimed-done` (or back to `running`). LeaseLost, IllegalTransition."""
-        raise NotImplementedError
+        """To `preparing`, `running` or `claimed-done` (or back to `running`). LeaseLost; IllegalTransition for others."""
 
-    async def record(self, claim: Claim, facts: Sequence[AgentFact | WorkspaceCreated | SnapshotTaken | CheckFinished]) -> None:
+        def work(tx: Transaction) -> None:
+            held(tx, claim)
+            if new not in LEASED:
+                raise IllegalTransition(f"task {claim.task}: a worker moves no task to {new}; it verifies, fails or releases it")
+            move(tx, claim.task, new, reason)
+
+        await self._journal.write(work)
+
+    async def record(self, claim: Claim, facts: Sequence[AttemptFact]) -> None:
         """Stores facts and folds them into the attempt's sums (tokens, steps, decode seconds, last tool, snapshot, checks, workspace)."""
-        raise NotImplementedError
+
+        def work(tx: Transaction) -> None:
+            held(tx, claim)
+            for fact in facts:
+                record_fact(tx, claim, fact)
+
+        await self._journal.write(work)
 
     async def take_messages(self, claim: Claim) -> list[str]:
         """What people said to the agent and it has not heard, oldest first.
 
-        Each is handed out once. It counts as heard at the next `StepCompleted`; if the attempt is interrupted before that, the resumed
-        attempt gets it again: around a crash a word may come twice, but none is lost.
+        Each is handed out once. It counts as heard at the next `StepCompleted`; if the attempt ends or is interrupted before that, the
+        claim that follows gets it again: around a crash a word may come twice, but none is lost. So record a step's
+        StepCompleted before taking messages, and the messages taken then are settled by the step that answers them.
         """
-        raise NotImplementedError
+
+        def work(tx: Transaction) -> list[str]:
+            held(tx, claim)
+            taken = rows(
+                tx.db,
+                """
+                UPDATE message SET taken_fence = :fence
+                 WHERE task = :task AND heard_at IS NULL AND taken_fence IS NOT :fence
+                RETURNING id, text
+                """,
+                {"task": claim.task, "fence": claim.fence},
+            )
+            return [message["text"] for message in sorted(taken, key=lambda message: message["id"])]
+
+        return await self._journal.write(work)
 
     async def verify(self, claim: Claim, outcome: str = "submitted") -> None:
         """From `claimed-done` to `verified`: the attempt ends well and the lease with it. Stores AttemptEnded."""
-        raise NotImplementedError
+
+        def work(tx: Transaction) -> None:
+            held(tx, claim)
+            end_attempt(tx, claim.task, outcome)
+            move(tx, claim.task, "verified")
+
+        await self._journal.write(work)
 
     async def fail(self, claim: Claim, kind: FailureKind, message: str, *, outcome: str) -> State:
-        """The attempt could not go on; the state that follows.
+        """The attempt could not go on; the state that follows. It stores AttemptEnded where the attempt has ended.
 
         checks, limit, stuck, model, bug, conflict, poison: a fault. The attempt has ended; `queued` for another one after a back-off while
         fewer than `spec.attempts` faults are counted, else `failed` (`stuck` for stuck, out of `running`).
         engine, host: `interrupted`: the same attempt goes on after a back-off; no fault, no resumption is counted.
         workspace: `queued`: a new attempt, in a new workspace, after a back-off; no fault is counted.
-        The last four in a row without a completed step in between are a back-off each; the fifth is `quarantined`.
+        Of such setbacks without a completed step in between the fifth is `quarantined`.
         """
-        raise NotImplementedError
+
+        def work(tx: Transaction) -> State:
+            held(tx, claim)
+            return fail_attempt(tx, claim, kind, message, outcome)
+
+        return await self._journal.write(work)
 
     async def release(self, claim: Claim, reason: str = "the station stops") -> None:
         """A planned stop: to `interrupted`; the attempt goes on later, and that is not counted as a resumption."""
-        raise NotImplementedError
+
+        def work(tx: Transaction) -> None:
+            held(tx, claim)
+            move(tx, claim.task, "interrupted", reason)
+            forgive(tx, claim.task)
+
+        await self._journal.write(work)
 
     # the station
 
     async def log(self, fact: StationFact) -> None:
         """Stores a fact of the station's own, which concerns no task (started, stopped, engine up or down)."""
-        raise NotImplementedError
+        await self._journal.write(lambda tx: tx.append(None, None, fact))
 
-    async def remember(self, key: str, value: msgspec.Raw | str | int | float | bool | None | dict[str, object]) -> None:
-        """Stores a setting as JSON; `lookups.setting` gives it back."""
-        raise NotImplementedError
+    async def remember(self, key: str, value: object) -> None:
+        """Stores a setting as JSON (whatever msgspec encodes); `lookups.setting` gives it back."""
+        encoded = msgspec.json.encode(value).decode()
+        sql = "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        await self._journal.write(lambda tx: rows(tx.db, sql, (key, encoded)))

@@ -1,0 +1,180 @@
+"""Who may work on which task: the claim, its lease and its fencing token.
+
+A task is worked on by whoever made its last claim, and by nobody else. `held` is the test that every write of a worker passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from orchestrator.errors import LeaseLost
+from orchestrator.eventlog import Transaction
+from orchestrator.events import AttemptResumed
+from orchestrator.moves import LEASED, end_attempt, move
+from orchestrator.store import Row, row, rows
+from orchestrator.task import State, TaskSpec
+
+SATISFIED: frozenset[State] = frozenset({"verified", "in-review", "merging", "merged"})
+"""States in which a task counts as done for those that come after it.
+
+Passing its checks is enough: work would otherwise stand still until a person had reviewed and merged every forerunner. The price: a
+dependent starts from its own base commit, so it does not see the results of the tasks it waited for. A forerunner that failed or
+was rejected keeps its dependents waiting, with that as the visible reason; they have not failed themselves.
+"""
+
+IDLE_RESUMPTIONS = 3
+"""Resumptions without a completed step in between, after which a task is taken for poison."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The right to work on a task until `lease_until` (seconds since the epoch; heartbeats move it on).
+
+    `attempt` counts from 1. `fence` rises with every claim of the task. `resumed` is true when the same attempt was begun
+    before: then `steps` steps are in the trajectory already, and `workspace` and `branch` are those of the
+    attempt, or None when it was interrupted before it had one. `started_at` is the attempt's first claim.
+    """
+
+    task: str
+    attempt: int
+    fence: int
+    owner: str
+    lease_until: float
+    spec: TaskSpec
+    resumed: bool
+    started_at: float
+    steps: int
+    output_tokens: int
+    decode_s: float | None
+    workspace: str | None
+    branch: str | None
+    snapshot_commit: str | None
+
+
+CAN_START = f"""
+    (not_before IS NULL OR not_before <= :now)
+    AND (state = 'interrupted'
+         OR NOT EXISTS (SELECT 1 FROM dependency JOIN task AS needed ON needed.id = dependency.needs
+                         WHERE dependency.task = task.id
+                           AND needed.state NOT IN ({", ".join(f"'{state}'" for state in sorted(SATISFIED))})))
+"""  # noqa: S608 - our own words only
+
+_NEXT = f"""
+    SELECT * FROM task
+     WHERE state IN ('queued', 'interrupted') AND {CAN_START}
+     ORDER BY priority DESC, seq
+     LIMIT 1
+"""  # noqa: S608 - our own words only
+
+
+def claim_next(tx: Transaction, owner: str, lease_s: float) -> Claim | None:
+    """The task whose turn it is, moved to `admitted`; poison on the way is moved to `quarantined`."""
+    while (found := row(tx.db, _NEXT, {"now": tx.now})) is not None:
+        if found["state"] == "interrupted" and not found["forgiven"] and _idle_resumptions(tx, found) >= IDLE_RESUMPTIONS:
+            _quarantine_poison(tx, found["id"])
+            continue
+        _take(tx, found["id"], owner, tx.now + lease_s)
+        if found["state"] == "interrupted":
+            _resume_attempt(tx, found["id"], found["attempt"], counted=not found["forgiven"])
+        else:
+            _begin_attempt(tx, found["id"])
+        return _claim(tx, found["id"], resumed=found["state"] == "interrupted")
+    return None
+
+
+def held(tx: Transaction, claim: Claim) -> Row:
+    """The claim's task, as long as nobody else has it; LeaseLost otherwise. What is written after it in the same transaction is safe."""
+    found = row(
+        tx.db,
+        "SELECT * FROM task WHERE id = ? AND attempt = ? AND fence = ? AND owner = ?",
+        (claim.task, claim.attempt, claim.fence, claim.owner),
+    )
+    if found is None:
+        raise LeaseLost(f"task {claim.task}: attempt {claim.attempt} under fencing token {claim.fence} is no longer ours")
+    return found
+
+
+def prolong(tx: Transaction, claim: Claim, lease_s: float) -> None:
+    held(tx, claim)
+    tx.db.execute("UPDATE task SET lease_until = ? WHERE id = ?", (tx.now + lease_s, claim.task))
+
+
+def interrupt(tx: Transaction, condition: str, value: object, reason: str, *, forgiven: bool = False) -> list[str]:
+    """Moves the leased tasks that meet the condition (our own SQL, with one parameter) to `interrupted`; their ids."""
+    leased = ", ".join(f"'{state}'" for state in sorted(LEASED))
+    sql = f"SELECT id FROM task WHERE state IN ({leased}) AND {condition} ORDER BY seq"  # noqa: S608 - our own words only
+    tasks: Sequence[str] = [found["id"] for found in rows(tx.db, sql, (value,))]
+    for task in tasks:
+        move(tx, task, "interrupted", reason)
+        if forgiven:
+            forgive(tx, task)
+    return list(tasks)
+
+
+def forgive(tx: Transaction, task: str) -> None:
+    """The next resumption is nobody's fault and is not counted."""
+    tx.db.execute("UPDATE task SET forgiven = 1 WHERE id = ?", (task,))
+
+
+def _take(tx: Transaction, task: str, owner: str, until: float) -> None:
+    tx.db.execute(
+        "UPDATE task SET owner = ?, lease_until = ?, fence = fence + 1, not_before = NULL, forgiven = 0 WHERE id = ?", (owner, until, task)
+    )
+
+
+def _begin_attempt(tx: Transaction, task: str) -> None:
+    tx.db.execute("UPDATE task SET attempt = attempt + 1 WHERE id = ?", (task,))
+    tx.db.execute("INSERT INTO attempt (task, number, started_at) SELECT id, attempt, ? FROM task WHERE id = ?", (tx.now, task))
+    move(tx, task, "admitted")
+
+
+def _resume_attempt(tx: Transaction, task: str, attempt: int, *, counted: bool) -> None:
+    resumed = rows(
+        tx.db,
+        """
+        UPDATE attempt SET resumptions = resumptions + :counted, idle_resumptions = idle_resumptions + :counted
+         WHERE task = :task AND number = :attempt
+        RETURNING steps, resumptions
+        """,
+        {"counted": int(counted), "task": task, "attempt": attempt},
+    )[0]
+    move(tx, task, "admitted")
+    tx.append(task, attempt, AttemptResumed(step=resumed["steps"], resumption=resumed["resumptions"]))
+
+
+def _idle_resumptions(tx: Transaction, task: Row) -> int:
+    found = row(tx.db, "SELECT idle_resumptions FROM attempt WHERE task = ? AND number = ?", (task["id"], task["attempt"]))
+    return found["idle_resumptions"] if found else 0
+
+
+def _quarantine_poison(tx: Transaction, task: str) -> None:
+    message = f"resumed {IDLE_RESUMPTIONS} times without completing a step"
+    end_attempt(tx, task, "interrupted", "poison", message)
+    move(tx, task, "quarantined", message)
+
+
+def _claim(tx: Transaction, task: str, *, resumed: bool) -> Claim:
+    found = rows(
+        tx.db,
+        "SELECT task.*, attempt.* FROM task JOIN attempt ON attempt.task = task.id AND attempt.number = task.attempt WHERE task.id = ?",
+        (task,),
+    )[0]
+    return Claim(
+        task=task,
+        attempt=found["number"],
+        fence=found["fence"],
+        owner=found["owner"],
+        lease_until=found["lease_until"],
+        spec=msgspec.json.decode(found["spec"], type=TaskSpec),
+        resumed=resumed,
+        started_at=found["started_at"],
+        steps=found["steps"],
+        output_tokens=found["output_tokens"] or 0,
+        decode_s=found["decode_s"],
+        workspace=found["workspace"],
+        branch=found["branch"],
+        snapshot_commit=found["snapshot_commit"],
+    )
