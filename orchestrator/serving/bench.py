@@ -40,7 +40,7 @@ class BenchRepeat(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens_per_s: float | None
     server_output_tokens: int | None
     client_gap: float | None
-    """(server − client) / server; more than 0.02 to 0.03 means that the client is what was measured."""
+    """(server - client) / server; more than 0.02 to 0.03 means that the client is what was measured."""
     chunks_per_s: float | None
     client_cpu_s: float | None
     ttft_s: Percentiles
@@ -59,7 +59,7 @@ class BenchResult(BenchRepeat, frozen=True, kw_only=True):
     concurrency: int
     repeats: list[BenchRepeat]
     spread: float | None
-    """(highest − lowest) / median of the repeats' output tokens per second; None for one repeat."""
+    """(highest - lowest) / median of the repeats' output tokens per second; None for one repeat."""
 
     def success_share(self) -> float:
         """0 to 1. Below 0.9 the figures say nothing and the command exits 1."""

@@ -1,15 +1,16 @@
 """Latency formulas, as `vllm bench serve` defines them (vllm/benchmarks/serve.py); all times in seconds.
 
-    TTFT   first output chunk − the request's send, after the client's own queue
-    TPOT   (E2EL − TTFT) / (output tokens − 1): the first token is not in it (GuideLLM's TPOT has it in)
+    TTFT   first output chunk - the request's send, after the client's own queue
+    TPOT   (E2EL - TTFT) / (output tokens - 1): the first token is not in it (GuideLLM's TPOT has it in)
     ITL    the gap between two chunks that carry output; with speculation one chunk holds several tokens
-    E2EL   last output chunk − the request's send
+    E2EL   last output chunk - the request's send
 
 AIPerf calls TPOT "inter token latency": figures of two tools compare only when the formulas do.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -59,4 +60,4 @@ def tpot_s(sent_s: float, chunk_times_s: Sequence[float], output_tokens: int | N
 
 def itl_s(chunk_times_s: Sequence[float]) -> list[float]:
     """The gaps between chunks, one fewer than there are chunks."""
-    return [after - before for before, after in zip(chunk_times_s, chunk_times_s[1:], strict=False)]
+    return [after - before for before, after in itertools.pairwise(chunk_times_s)]
