@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -13,7 +13,9 @@ from orchestrator.cli.output import one_line, print_json, say
 from orchestrator.cli.reading import station
 from orchestrator.home import Home
 from orchestrator.task import Kind, TaskSpec
-from workspaces.sandbox import SandboxKind
+
+if TYPE_CHECKING:
+    from workspaces.sandbox import SandboxKind
 
 
 @click.command()
@@ -48,7 +50,15 @@ def add(
     \b
     Example:  stationmaster add --title "Round half to even" --prompt "…" --repo . --check "pytest -q"
     """
-    single = {"--title": title, "--prompt": prompt, "--id": name, "--kind": kind, "--priority": priority, "--check": checks, "--after": after}
+    single = {
+        "--title": title,
+        "--prompt": prompt,
+        "--id": name,
+        "--kind": kind,
+        "--priority": priority,
+        "--check": checks,
+        "--after": after,
+    }
     given = [option for option, value in single.items() if value]
     if taskfile is not None and given:
         raise click.UsageError(f"{given[0]} describes one task, so it does not go with a task file")

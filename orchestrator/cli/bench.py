@@ -29,7 +29,9 @@ SUCCESS_SHARE = 0.9
 @click.option("--api-key-env", metavar="VAR", help="The environment variable that holds the endpoint's key.")
 @click.option("--input-tokens", default=512, type=click.IntRange(1), metavar="N", show_default=True)
 @click.option("--output-tokens", default=512, type=click.IntRange(1), metavar="N", show_default=True)
-@click.option("--concurrency", default=256, type=click.IntRange(1, 8192), metavar="N", show_default=True, help="Requests in flight at once.")
+@click.option(
+    "--concurrency", default=256, type=click.IntRange(1, 8192), metavar="N", show_default=True, help="Requests in flight at once."
+)
 @click.option("--requests", type=click.IntRange(1), metavar="N", help="Requests in each repeat (default: four times the concurrency).")
 @click.option("--repeats", default=3, type=click.IntRange(1, 100), metavar="N", show_default=True)
 @click.option("--seed", default=0, type=int, metavar="N", show_default=True, help="The same seed gives the same prompts.")
@@ -37,7 +39,7 @@ SUCCESS_SHARE = 0.9
 @with_json
 @with_home
 def bench(
-    home: Home,  # noqa: ARG001 - every command takes it; a bench has no home
+    home: Home,
     as_json: bool,
     endpoint: str,
     model: str | None,
@@ -114,9 +116,9 @@ def _milliseconds(values: Percentiles) -> list[str]:
 
 def _figure(value: float | None) -> str:
     if value is None:
-        return "–"
+        return "—"
     return f"{value:,.0f}" if isinstance(value, int) or value >= 100 else f"{value:,.2f}"
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
+    return "—" if value is None else f"{value:.1%}"

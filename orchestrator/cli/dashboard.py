@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
+import orchestrator
 from orchestrator.cli.output import note
 from orchestrator.errors import UserError
 from orchestrator.home import Home
@@ -24,7 +26,9 @@ def open_dashboard(home: Home, *, task: str | None = None) -> int:
     # Ctrl-C belongs to the dashboard while it is on the screen.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        return subprocess.run(argv, check=False, preexec_fn=_obey_interrupts).returncode
+        # From the folder that holds our packages: a folder `agents/` where the person stands must not shadow ours.
+        packages = Path(orchestrator.__file__).parent.parent
+        return subprocess.run(argv, cwd=packages, check=False, preexec_fn=_obey_interrupts).returncode
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -39,7 +39,7 @@ MEANT_TO_FAIL = frozenset({"MEANT"})
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the repository and the station's home here.")
 @with_json
 @with_home
-def demo(home: Home, as_json: bool, agents: int, how_many: int, seed: int, plain: bool, keep: Path | None) -> int:  # noqa: ARG001 - a demo has a home of its own
+def demo(home: Home, as_json: bool, agents: int, how_many: int, seed: int, plain: bool, keep: Path | None) -> int:
     """Watch 32 agents at work on a throw-away repository: coding, documents, accounting.
 
     The engine is a simulation that plays prepared replies; everything else is real: files are edited, tests run, ledgers
@@ -66,7 +66,9 @@ def _run(place: DemoPlace, drafts: list[TaskDraft], *, agents: int, seed: int, a
         note(paint(f"warning: no sandbox: {one_line(problem)}. The demo's own commands run without one.", "yellow"))
     specs = specs_of_drafts(drafts, repo=place.repo, sandbox="none" if problem else "bubblewrap")
     data = demo_data()
-    spawn_station(place.home, StationOptions(endpoint="sim", agents=agents, sim_script=str(data / "scripts"), sim_profile="demo", sim_seed=seed))
+    spawn_station(
+        place.home, StationOptions(endpoint="sim", agents=agents, sim_script=str(data / "scripts"), sim_profile="demo", sim_seed=seed)
+    )
     client = StationClient(place.home)
     watch = Watch(client, [spec.id for spec in specs], client.snapshot())
     client.add(specs)
@@ -96,7 +98,14 @@ def _report(watch: Watch, result: RunResult, place: DemoPlace, *, as_json: bool)
     home = f"--home {place.home.path}"
     first = next((row.id for row in watch.rows.values() if row.state in ("verified", "in-review")), "TASK")
     say(f"\nkept in {place.folder}. Next:")
-    for command in (f"review {home}", f"diff {first} {home}", f"up {home}", f"approve {first} {home}", f"merge {first} {home}", f"down {home}"):
+    for command in (
+        f"review {home}",
+        f"diff {first} {home}",
+        f"up {home}",
+        f"approve {first} {home}",
+        f"merge {first} {home}",
+        f"down {home}",
+    ):
         say(f"    stationmaster {command}")
 
 

@@ -85,7 +85,15 @@ def _git(path: Path, *args: str) -> None:
         env |= {f"GIT_{who}_NAME": AUTHOR, f"GIT_{who}_EMAIL": EMAIL, f"GIT_{who}_DATE": COMMIT_AT}
     settings = ("-c", "core.autocrlf=false", "-c", "core.fileMode=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0")
     try:
-        done = subprocess.run(["git", "-C", str(path), *settings, *args], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            ["git", "-C", str(path), *settings, *args],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     except FileNotFoundError as missing:
         raise UserError("git is not installed", hint="install git; `stationmaster doctor` checks the rest") from missing
     if done.returncode:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -85,7 +84,9 @@ def _python() -> Finding:
     if sys.version_info[:2] < OLDEST_PYTHON:
         return Finding(check="python", verdict="failed", found=found, remedy="Python 3.11 or newer is needed")
     if shutil.which("python3") is None:
-        return Finding(check="python", verdict="warning", found=f"{found}; no `python3` on PATH", remedy="checks that call `python3` will fail")
+        return Finding(
+            check="python", verdict="warning", found=f"{found}; no `python3` on PATH", remedy="checks that call `python3` will fail"
+        )
     return Finding(check="python", verdict="ok", found=found)
 
 
@@ -107,7 +108,10 @@ def _sandbox() -> Finding:
     if problem is None:
         return Finding(check="sandbox", verdict="ok", found="bubblewrap works")
     return Finding(
-        check="sandbox", verdict="warning", found=problem, remedy="until then `run` needs --sandbox none, which gives agents all your rights"
+        check="sandbox",
+        verdict="warning",
+        found=problem,
+        remedy="until then `run` needs --sandbox none, which gives agents all your rights",
     )
 
 
@@ -126,7 +130,12 @@ def _disk(home: Home) -> Finding:
     free = shutil.disk_usage(nearest).free
     found = f"{free / 1024**3:.1f} GiB free for {home.path}"
     if free < SPARE_DISK_BYTES:
-        return Finding(check="disk", verdict="warning", found=found, remedy="each workspace is a checkout of its own: make room, or use --home on another disk")
+        return Finding(
+            check="disk",
+            verdict="warning",
+            found=found,
+            remedy="each workspace is a checkout of its own: make room, or use --home on another disk",
+        )
     return Finding(check="disk", verdict="ok", found=found)
 
 
@@ -145,12 +154,22 @@ def _station(home: Home) -> Iterator[Finding]:
     if pid is None:
         stale = home.socket().exists()
         left = f"; its socket {home.socket()} is left from one that was killed" if stale else ""
-        yield Finding(check="station", verdict="ok", found=f"none runs{left}", remedy="`stationmaster up` starts one and replaces the socket" if stale else "")
+        yield Finding(
+            check="station",
+            verdict="ok",
+            found=f"none runs{left}",
+            remedy="`stationmaster up` starts one and replaces the socket" if stale else "",
+        )
         return
     try:
         status = StationClient(home).status()
     except (StationDown, UserError) as silent:
-        yield Finding(check="station", verdict="failed", found=f"pid {pid} does not answer: {silent}", remedy=f"look into {home.log}; `kill {pid}` ends it, no work is lost")
+        yield Finding(
+            check="station",
+            verdict="failed",
+            found=f"pid {pid} does not answer: {silent}",
+            remedy=f"look into {home.log}; `kill {pid}` ends it, no work is lost",
+        )
         return
     yield Finding(check="station", verdict="ok", found=f"runs, pid {status.pid}, version {status.version}")
     if status.engine is not None:
@@ -174,12 +193,18 @@ def _endpoint(url: str, key: str | None) -> Finding:
     except urllib.error.HTTPError as refused:
         hint = "set --api-key-env" if refused.code in (401, 403) else remedy
         return Finding(check="endpoint", verdict="failed", found=f"{url} answers {refused.code}", remedy=hint)
-    except (OSError, socket.timeout) as silent:
-        return Finding(check="endpoint", verdict="failed", found=f"{url} does not answer: {getattr(silent, 'reason', silent)}", remedy=remedy)
+    except (TimeoutError, OSError) as silent:
+        return Finding(
+            check="endpoint", verdict="failed", found=f"{url} does not answer: {getattr(silent, 'reason', silent)}", remedy=remedy
+        )
     except msgspec.MsgspecError:
-        return Finding(check="endpoint", verdict="failed", found=f"{url}/models answers something that is not a list of models", remedy=remedy)
+        return Finding(
+            check="endpoint", verdict="failed", found=f"{url}/models answers something that is not a list of models", remedy=remedy
+        )
     names = ", ".join(model.id for model in models.data) or "no model"
-    return Finding(check="endpoint", verdict="ok" if models.data else "failed", found=f"{url} serves {names}", remedy="" if models.data else remedy)
+    return Finding(
+        check="endpoint", verdict="ok" if models.data else "failed", found=f"{url} serves {names}", remedy="" if models.data else remedy
+    )
 
 
 class _Model(msgspec.Struct):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import click
 
@@ -18,7 +17,7 @@ def engine() -> None:
     """Engines: for now the simulated one."""
 
 
-cast(LazyGroup, engine).sections = (Section("Commands", (Entry("sim", "engine", "sim", "A simulated vLLM, for demos, tests and capacity planning"),)),)
+engine.sections = (Section("Commands", (Entry("sim", "engine", "sim", "A simulated vLLM, for demos, tests and capacity planning"),)),)
 
 
 @click.command()
@@ -33,7 +32,7 @@ cast(LazyGroup, engine).sections = (Section("Commands", (Entry("sim", "engine", 
 @with_json
 @with_home
 def sim(
-    home: Home,  # noqa: ARG001 - every command takes it; an engine has no home
+    home: Home,
     as_json: bool,
     port: int | None,
     host: str,

@@ -69,7 +69,9 @@ def log(home: Home, as_json: bool, task: str, step: int | None, attempt: int | N
         print_json(document)
         return
     if not document.messages:
-        raise UserError(f"{task} has nothing to show for {'step ' + str(step) if step else 'this attempt'}", hint=f"see `stationmaster show {task}`")
+        raise UserError(
+            f"{task} has nothing to show for {'step ' + str(step) if step else 'this attempt'}", hint=f"see `stationmaster show {task}`"
+        )
     for line in _log_lines(document, step):
         say(line)
 

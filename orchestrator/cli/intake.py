@@ -12,10 +12,10 @@ from orchestrator.cli.reading import read
 from orchestrator.errors import UserError
 from orchestrator.home import Home
 from orchestrator.task import TaskSpec
-from workspaces.sandbox import SandboxKind
 
 if TYPE_CHECKING:
     from orchestrator.taskfile import TaskDraft
+    from workspaces.sandbox import SandboxKind
 
 
 def specs_of_file(path: Path, *, repo: Path | None, sandbox: SandboxKind) -> list[TaskSpec]:

@@ -83,7 +83,7 @@ def cli() -> None:
     """
 
 
-cast(LazyGroup, cli).sections = SECTIONS
+cli.sections = SECTIONS
 
 
 def main() -> None:
@@ -100,6 +100,9 @@ def _run() -> int:
         sys.stdout.flush()
     except (click.Abort, KeyboardInterrupt):
         return 130
+    except click.exceptions.NoArgsIsHelpError as bare:
+        click.echo(bare.format_message(), err=True)
+        return 2
     except click.UsageError as wrong:
         path = wrong.ctx.command_path if wrong.ctx else "stationmaster"
         return fail(wrong.format_message(), f"`{path} --help` shows the usage", 2)

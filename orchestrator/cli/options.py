@@ -23,7 +23,10 @@ def _home(_ctx: click.Context, _param: click.Parameter, given: str | None) -> Ho
 def with_home(command: F) -> F:
     """`--home DIR`, as `home: Home`. The folder need not exist."""
     return click.option(
-        "--home", metavar="DIR", callback=_home, help="The station's state directory (default: $STATIONMASTER_HOME, else the XDG state directory)."
+        "--home",
+        metavar="DIR",
+        callback=_home,
+        help="The station's state directory (default: $STATIONMASTER_HOME, else the XDG state directory).",
     )(command)
 
 

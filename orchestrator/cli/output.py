@@ -101,7 +101,9 @@ def clip(text: str, cells: int) -> str:
     return kept + "…"
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset(), room: int | None = None) -> list[str]:
+def table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset(), room: int | None = None
+) -> list[str]:
     """Lines of a table. The last column gives way first when `room` is short, then the widest. `right`: columns of numbers."""
     wanted = [max(width(row[i]) for row in [headers, *rows]) for i in range(len(headers))]
     if room is not None:
@@ -127,18 +129,18 @@ def _table_line(row: Sequence[str], widths: Sequence[int], right: frozenset[int]
 
 
 def count(number: int | None) -> str:
-    """1234567 as '1.2M', None as '–'."""
+    """1234567 as '1.2M', None as '—'."""
     if number is None:
-        return "–"
+        return "—"
     if number < 10_000:
         return str(number)
     return f"{number / 1e3:.0f}k" if number < 1_000_000 else f"{number / 1e6:.1f}M"
 
 
 def age(seconds: float | None) -> str:
-    """'42s', '3m', '5h', '2d'; None as '–'."""
+    """'42s', '3m', '5h', '2d'; None as '—'."""
     if seconds is None:
-        return "–"
+        return "—"
     for limit, unit, name in ((60, 1, "s"), (3600, 60, "m"), (86_400, 3600, "h")):
         if seconds < limit:
             return f"{seconds / unit:.0f}{name}"
@@ -146,4 +148,4 @@ def age(seconds: float | None) -> str:
 
 
 def rate(per_s: float | None) -> str:
-    return "–" if per_s is None else f"{per_s:,.0f}"
+    return "—" if per_s is None else f"{per_s:,.0f}"

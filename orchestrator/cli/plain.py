@@ -56,7 +56,7 @@ class LineOutput:
             return line
         if not told.healthy:
             return f"{line} · engine: {one_line(told.message)}"
-        return f"{line} · engine: {'–' if told.running is None else told.running} running, {'–' if told.waiting is None else told.waiting} waiting"
+        return f"{line} · engine: {'—' if told.running is None else told.running} running, {'—' if told.waiting is None else told.waiting} waiting"
 
     def _clock(self) -> str:
         return f"{time.monotonic() - self._began:6.1f}s"

@@ -83,7 +83,8 @@ def _server_tokens(watch: Watch) -> int | None:
 
 def _by_kind(rows: list[TaskRow], watch: Watch) -> dict[Kind, KindResult]:
     found: dict[Kind, KindResult] = {}
-    for kind in dict.fromkeys(row.kind for row in rows):
+    kinds: set[Kind] = {row.kind for row in rows}
+    for kind in sorted(kinds):
         mine = [row for row in rows if row.kind == kind]
         good = sum(row.state in VERIFIED for row in mine)
         tokens = sum(watch.tally.tokens.get(row.id, 0) for row in mine) if watch.tally.uncounted == 0 else None

@@ -46,7 +46,10 @@ def _waiting_lines(waiting: list[TaskRow]) -> Iterator[str]:
     if not waiting:
         yield "nothing waits for review"
         return
-    rows = [[one_line(row.id), "approved" if row.approved else "", diff_size(row), _checks(row), age(row.state_age_s), one_line(row.title)] for row in waiting]
+    rows = [
+        [one_line(row.id), "approved" if row.approved else "", diff_size(row), _checks(row), age(row.state_age_s), one_line(row.title)]
+        for row in waiting
+    ]
     lines = table(["TASK", "APPROVED", "DIFF", "CHECKS", "AGE", "TITLE"], rows, right=frozenset({2, 4}), room=columns())
     yield paint(lines[0], "bold")
     yield from lines[1:]
@@ -138,7 +141,16 @@ def _hunk_line(line: str) -> str:
 
 def _stat_lines(document: DiffDocument) -> Iterator[str]:
     yield from _remarks(document)
-    rows = [[one_line(file.path) if not file.old_path or file.old_path == file.path else f"{one_line(file.old_path)} → {one_line(file.path)}", _size(file), file.status] for file in document.files]
+    rows = [
+        [
+            one_line(file.path)
+            if not file.old_path or file.old_path == file.path
+            else f"{one_line(file.old_path)} → {one_line(file.path)}",
+            _size(file),
+            file.status,
+        ]
+        for file in document.files
+    ]
     if rows:
         yield from table(["FILE", "LINES", "STATUS"], rows, right=frozenset({1}), room=columns())
     added, gone = (sum(n or 0 for n in numbers) for numbers in (_all(document, "insertions"), _all(document, "deletions")))

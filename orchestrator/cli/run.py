@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +20,9 @@ from orchestrator.client import StationClient
 from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
 from orchestrator.task import TaskSpec
-from workspaces.sandbox import SandboxKind
+
+if TYPE_CHECKING:
+    from workspaces.sandbox import SandboxKind
 
 
 @click.command()

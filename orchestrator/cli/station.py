@@ -126,13 +126,17 @@ def _status(home: Home) -> StatusDocument:
             return open_reader(home).status()
     from importlib.metadata import version
 
-    return StatusDocument(running=False, pid=None, socket=None, version=version("stationmaster"), agents=0, queue={}, engine=None, home=str(home.path))
+    return StatusDocument(
+        running=False, pid=None, socket=None, version=version("stationmaster"), agents=0, queue={}, engine=None, home=str(home.path)
+    )
 
 
 def _status_lines(document: StatusDocument, home: Home) -> list[str]:
     where = visible(str(home.path))
     if document.running:
-        lines = [f"{paint('running', 'green')}  pid {document.pid}, version {document.version}, up to {document.agents} agents, home {where}"]
+        lines = [
+            f"{paint('running', 'green')}  pid {document.pid}, version {document.version}, up to {document.agents} agents, home {where}"
+        ]
     elif not home.exists():
         lines = [f"{paint('down', 'yellow')}  no station has run in {where} yet"]
     else:
@@ -145,14 +149,16 @@ def _status_lines(document: StatusDocument, home: Home) -> list[str]:
         lines.append(_engine_line(document.engine))
     if document.totals:
         totals = document.totals
-        lines.append(f"tokens   {count(totals.input_tokens)} in, {count(totals.output_tokens)} out, now {rate(totals.tokens_per_s)} tokens/s")
+        lines.append(
+            f"tokens   {count(totals.input_tokens)} in, {count(totals.output_tokens)} out, now {rate(totals.tokens_per_s)} tokens/s"
+        )
     return lines
 
 
 def _engine_line(told: EngineView) -> str:
     kind = "simulated engine, " if told.simulated else ""
-    running = "–" if told.running is None else told.running
-    waiting = "–" if told.waiting is None else told.waiting
+    running = "—" if told.running is None else told.running
+    waiting = "—" if told.waiting is None else told.waiting
     return f"engine   {kind}{one_line(told.url)}, {one_line(told.model or 'unknown model')}: {one_line(told.message)}, {running} running, {waiting} waiting"
 
 

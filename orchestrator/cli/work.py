@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import click
 
 from orchestrator.cli.options import with_home, with_json
-from orchestrator.cli.output import age, columns, count, on_terminal, one_line, paint, print_json, say as say_line, table, visible
+from orchestrator.cli.output import age, columns, count, on_terminal, one_line, paint, print_json, table, visible
+from orchestrator.cli.output import say as say_line
 from orchestrator.cli.reading import read, station
 from orchestrator.home import Home
 from orchestrator.task import ACTIVE, STATES, UNSUCCESSFUL, State
@@ -15,7 +16,9 @@ from orchestrator.views import AttemptView, CheckOutput, TaskDetail, TaskRow
 
 
 @click.command("list")
-@click.option("--state", "states", type=click.Choice(STATES), multiple=True, metavar="S", help="Only tasks in this state; may be given again.")
+@click.option(
+    "--state", "states", type=click.Choice(STATES), multiple=True, metavar="S", help="Only tasks in this state; may be given again."
+)
 @with_json
 @with_home
 def list_tasks(home: Home, as_json: bool, states: tuple[State, ...]) -> None:
@@ -44,7 +47,7 @@ def table_of_tasks(rows: list[TaskRow]) -> list[str]:
             one_line(row.id),
             state_word(row),
             row.kind,
-            "–" if row.step is None else str(row.step),
+            "—" if row.step is None else str(row.step),
             count(row.output_tokens),
             diff_size(row),
             age(row.state_age_s),
@@ -65,7 +68,7 @@ def state_word(row: TaskRow) -> str:
 
 def diff_size(row: TaskRow) -> str:
     if row.insertions is None and row.deletions is None:
-        return "–"
+        return "—"
     return f"+{row.insertions or 0} -{row.deletions or 0}"
 
 
@@ -106,8 +109,8 @@ def _detail_lines(detail: TaskDetail) -> Iterator[str]:
     yield f"repository  {visible(detail.repo)}, from {row.base_commit[:12]}, lands on {one_line(detail.target_branch or 'no branch')}"
     if row.after:
         yield f"after       {', '.join(map(one_line, row.after))}"
-    yield f"workspace   {visible(row.workspace or '–')}"
-    yield f"diff        {diff_size(row)} in {'–' if row.files_changed is None else row.files_changed} files"
+    yield f"workspace   {visible(row.workspace or '—')}"
+    yield f"diff        {diff_size(row)} in {'—' if row.files_changed is None else row.files_changed} files"
     yield f"tokens      {count(row.input_tokens)} in ({count(row.cached_tokens)} cached), {count(row.output_tokens)} out"
     yield from ("", "prompt:", *_indented(detail.prompt))
     for attempt in detail.attempts:
@@ -122,7 +125,9 @@ def _detail_lines(detail: TaskDetail) -> Iterator[str]:
 
 
 def _attempt_lines(attempt: AttemptView, allowed: int) -> Iterator[str]:
-    took = "at work" if attempt.ended_at is None else f"{age(attempt.ended_at - attempt.started_at)}, {one_line(attempt.outcome or 'ended')}"
+    took = (
+        "at work" if attempt.ended_at is None else f"{age(attempt.ended_at - attempt.started_at)}, {one_line(attempt.outcome or 'ended')}"
+    )
     resumed = f", resumed {attempt.resumptions} times" if attempt.resumptions else ""
     yield f"attempt {attempt.number} of {allowed}: {took}, {attempt.steps} steps, {count(attempt.output_tokens)} tokens out{resumed}"
     if attempt.failure:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import click
 
 from orchestrator.cli.lazy import Entry, LazyGroup, Section
@@ -20,7 +18,7 @@ def workspace() -> None:
     """Where the agents' files are: a git workspace for each attempt, outside your checkout."""
 
 
-cast(LazyGroup, workspace).sections = (
+workspace.sections = (
     Section(
         "Commands",
         (
@@ -47,7 +45,7 @@ def list_workspaces(home: Home, as_json: bool) -> None:
     if not rows:
         say("no task has a workspace yet")
         return
-    cells = [[one_line(row.id), row.state, str(row.attempt), visible(row.branch or "–"), visible(row.workspace or "–")] for row in rows]
+    cells = [[one_line(row.id), row.state, str(row.attempt), visible(row.branch or "—"), visible(row.workspace or "—")] for row in rows]
     lines = table(["TASK", "STATE", "ATTEMPT", "BRANCH", "FOLDER"], cells, right=frozenset({2}), room=columns())
     say(paint(lines[0], "bold"))
     for line in lines[1:]:
@@ -74,4 +72,11 @@ def path(home: Home, as_json: bool, task: str) -> None:
 
 
 def _document(row: TaskRow) -> dict[str, object]:
-    return {"task": row.id, "state": row.state, "attempt": row.attempt, "branch": row.branch, "base_commit": row.base_commit, "workspace": row.workspace}
+    return {
+        "task": row.id,
+        "state": row.state,
+        "attempt": row.attempt,
+        "branch": row.branch,
+        "base_commit": row.base_commit,
+        "workspace": row.workspace,
+    }
