@@ -11,6 +11,7 @@ import click
 
 from orchestrator.cli.lazy import Entry, LazyGroup, Section
 from orchestrator.errors import UserError
+from orchestrator.version import version
 from workspaces.errors import WorkspaceError
 
 SECTIONS = (
@@ -63,9 +64,7 @@ SECTIONS = (
 def print_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
     if not asked or ctx.resilient_parsing:
         return
-    from importlib.metadata import version
-
-    click.echo(f"stationmaster {version('stationmaster')}")
+    click.echo(f"stationmaster {version()}")
     ctx.exit()
 
 

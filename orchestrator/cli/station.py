@@ -13,6 +13,7 @@ from orchestrator.client import StationClient
 from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions, spawn_station, station_running, stop_station
+from orchestrator.version import version
 from orchestrator.views import EngineView, StatusDocument
 
 
@@ -124,10 +125,8 @@ def _status(home: Home) -> StatusDocument:
             from orchestrator.reader import open_reader
 
             return open_reader(home).status()
-    from importlib.metadata import version
-
     return StatusDocument(
-        running=False, pid=None, socket=None, version=version("stationmaster"), agents=0, queue={}, engine=None, home=str(home.path)
+        running=False, pid=None, socket=None, version=version(), agents=0, queue={}, engine=None, home=str(home.path)
     )
 
 

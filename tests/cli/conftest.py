@@ -35,9 +35,9 @@ class Cli:
     home: Path
     folder: Path
 
-    def __call__(self, *args: str | Path, timeout_s: float = 60, **env: str) -> subprocess.CompletedProcess[str]:
+    def __call__(self, *args: str | Path, timeout_s: float = 60, home: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
         argv = [*COMMAND, *map(str, args)]
-        if "--home" not in argv and "--help" not in argv:
+        if home and "--help" not in argv:
             argv += ["--home", str(self.home)]
         return subprocess.run(
             argv,

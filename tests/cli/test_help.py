@@ -50,12 +50,14 @@ def test_the_groups_help_lists_every_command_under_its_heading(cli: Cli) -> None
         assert f"  {name.split()[0]} " in text
 
 
-def test_no_command_at_all_shows_the_help_as_a_usage_error(cli: Cli) -> None:
-    done = cli("--home", "--help")
-    assert "Usage:" in done.stdout + done.stderr
+def test_no_command_at_all_shows_the_help_and_is_a_usage_error(cli: Cli) -> None:
+    done = cli(home=False)
+    assert done.returncode == 2
+    assert "Usage:" in done.stderr
 
 
 def test_version_is_one_line(cli: Cli) -> None:
-    done = cli("--version", "--home=unused")
+    done = cli("--version", home=False)
     assert done.returncode == 0
     assert done.stdout.startswith("stationmaster ")
+    assert done.stdout.count("\n") == 1
