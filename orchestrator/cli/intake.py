@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.cli.reading import read
 from orchestrator.errors import UserError
 from orchestrator.home import Home
+from orchestrator.launch import StationOptions
 from orchestrator.task import TaskSpec
 
 if TYPE_CHECKING:
@@ -29,6 +30,16 @@ def specs_of_drafts(drafts: Sequence[TaskDraft], *, repo: Path | None, sandbox: 
     from orchestrator.taskfile import resolve_drafts
 
     return asyncio.run(resolve_drafts(drafts, repo=repo.expanduser().absolute() if repo else None, sandbox=sandbox))
+
+
+def need_engine(home: Home, options: StationOptions) -> None:
+    """UserError when neither these options nor an earlier start of the home name an engine: the tasks would wait for ever."""
+    if options.endpoint is not None or (home.exists() and read(home, lambda reader: reader.status()).engine is not None):
+        return
+    raise UserError(
+        "no engine is named, so the tasks would wait for ever",
+        hint="--endpoint http://HOST:8000/v1 uses a server, `--engine sim` a simulation that only knows its scripts",
+    )
 
 
 def need_sandbox(sandbox: SandboxKind) -> None:

@@ -33,13 +33,18 @@ def review(home: Home, as_json: bool, task: str | None) -> int:
     rows = read(home, lambda reader: reader.tasks())
     if task is not None and all(row.id != task for row in rows):
         raise UserError(f"there is no task `{task}`", hint="`stationmaster list` shows them")
-    waiting = [row for row in rows if row.state in REVIEWABLE and task in (None, row.id)]
+    waiting = ranked([row for row in rows if row.state in REVIEWABLE and task in (None, row.id)])
     if as_json:
         print_json(waiting)
         return 0
     for line in _waiting_lines(waiting):
         say(line)
     return 0
+
+
+def ranked(waiting: list[TaskRow]) -> list[TaskRow]:
+    """What needs a person's eye first: not yet approved, then by priority, then what has waited longest."""
+    return sorted(waiting, key=lambda row: (row.approved, -row.priority, -row.state_age_s))
 
 
 def _waiting_lines(waiting: list[TaskRow]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.dashboard import open_dashboard, say_how_to_come_back
-from orchestrator.cli.intake import need_new_ids, need_sandbox, specs_of_file
+from orchestrator.cli.intake import need_engine, need_new_ids, need_sandbox, specs_of_file
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json, with_sandbox
 from orchestrator.cli.output import note, on_terminal, one_line, print_json, say
 from orchestrator.cli.plain import LineOutput
@@ -61,6 +61,7 @@ def run(
     specs = specs_of_file(taskfile, repo=repo, sandbox=sandbox)
     if not specs:
         raise UserError(f"{taskfile} has no tasks")
+    need_engine(home, options)
     need_sandbox(sandbox)
     need_new_ids(home, specs)
     start(home, options)

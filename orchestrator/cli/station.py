@@ -125,9 +125,7 @@ def _status(home: Home) -> StatusDocument:
             from orchestrator.reader import open_reader
 
             return open_reader(home).status()
-    return StatusDocument(
-        running=False, pid=None, socket=None, version=version(), agents=0, queue={}, engine=None, home=str(home.path)
-    )
+    return StatusDocument(running=False, pid=None, socket=None, version=version(), agents=0, queue={}, engine=None, home=str(home.path))
 
 
 def _status_lines(document: StatusDocument, home: Home) -> list[str]:
