@@ -26,11 +26,14 @@ class ModelFault(Exception):
 
 
 class ContextTooLong(Exception):
-    """The engine refused the request for its length. `limit_tokens` is the window it named, None when it named none."""
+    """The engine refused the request for its length. `limit_tokens` is the window and `prompt_tokens` the prompt's
+    length as the engine named them, None when it did not.
+    """
 
-    def __init__(self, message: str, *, limit_tokens: int | None = None) -> None:
+    def __init__(self, message: str, *, limit_tokens: int | None = None, prompt_tokens: int | None = None) -> None:
         super().__init__(message)
         self.limit_tokens = limit_tokens
+        self.prompt_tokens = prompt_tokens
 
 
 class ModelRejected(Exception):

@@ -1,19 +1,46 @@
 """A model that answers a conversation: the seam, and the client for any OpenAI-compatible endpoint.
 
 The openai SDK sends the requests (connections, time-outs, status errors); the stream's bytes are decoded by `agents.sse` and
-`agents.stream`, since the SDK's own stream objects cost several times more CPU per chunk. `import agents.model` does not import the SDK.
+`agents.stream`, since the SDK's own stream objects cost several times more CPU per chunk. `import agents.model` does not import the
+SDK (a second of work): the first request does, in a thread.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
-from typing import Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
+from agents.dialect import Dialect
+from agents.errors import ModelFault, ModelRejected, ModelUnavailable
 from agents.gate import Gate
 from agents.messages import Assistant, Message
 from agents.meter import Meter
+from agents.refusals import Refusal, error_message, refusal
+from agents.sse import EventStream
+from agents.stream import ReplyBuilder
+from agents.wire import Json, ModelList, request_messages
+
+if TYPE_CHECKING:
+    from openai import AsyncAPIResponse, AsyncOpenAI, AsyncStream
+    from openai.types.chat import ChatCompletionChunk
+
+    Response: TypeAlias = AsyncAPIResponse[AsyncStream[ChatCompletionChunk]]
+
+CONNECT_S = 10.0
+IDLE_S = 600.0
+"""The longest silence: queueing for the engine, prefill of a long prompt, or a server that holds back a big argument."""
+GRACE_S = 5.0
+"""How long the rest (usage, `[DONE]`) may take once the finish reason came."""
+STALE_S = 1.0
+"""A connection error sooner than this may be a kept-alive connection that the server had closed; it is tried once again at once."""
+PAUSE_PER_STREAM_S = 0.0004
+LONGEST_PAUSE_S = 0.1
 
 
 class ToolSchema(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,15 +86,178 @@ class ChatModel(Protocol):
 class OpenAIModel:
     """`ChatModel` on an OpenAI-compatible endpoint. Share one per endpoint, in one event loop; `async with` closes its connections.
 
-    `url` ends in `/v1` (added when missing). `model` None: the first one that the endpoint lists.
+    `url` ends in `/v1` (added when it has no path). `model` None: the first one that the endpoint lists.
+    What an endpoint turns out not to take (usage with every chunk, usage at all, `max_tokens`) is left out from then on.
     """
 
     def __init__(
-        self, url: str, *, model: str | None = None, api_key: str | None = None, gate: Gate | None = None, idle_s: float = 600.0
+        self, url: str, *, model: str | None = None, api_key: str | None = None, gate: Gate | None = None, idle_s: float = IDLE_S
     ) -> None:
-        raise NotImplementedError
+        self.url = _api_root(url)
+        self.gate = gate or Gate()
+        self._model = model
+        self._api_key = api_key
+        self._idle_s = idle_s
+        self._client: AsyncOpenAI | None = None
+        self._connecting = asyncio.Lock()
+        self._streams = 0
+        self._dialect = Dialect()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections. A later request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def info(self) -> ModelInfo:
+        """The model in use and its window, as `/v1/models` has it. Raises `ModelUnavailable` or `ModelRejected`."""
+        client = await self._connected()
+        try:
+            raw = await client.models.with_raw_response.list()
+            listed = msgspec.json.decode(raw.content, type=ModelList).data
+        except msgspec.MsgspecError as error:
+            raise ModelRejected(f"{self.url}/models is no list of models: {error}") from None
+        except Exception as error:
+            refused = _refused(error, max_tokens=None)
+            raise (ModelUnavailable(str(refused)) if isinstance(refused, ModelFault) else refused) from error
+        wanted = [entry for entry in listed if self._model in (None, entry.id)]
+        if not wanted:
+            raise ModelRejected(f"{self.url} serves {', '.join(entry.id for entry in listed) or 'no model'}, not {self._model}")
+        return ModelInfo(model=wanted[0].id, max_model_len=wanted[0].max_model_len)
+
+    async def reply(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema], *, session: str, meter: Meter, max_tokens: int | None
+    ) -> Reply:
+        if self._model is None:
+            self._model = (await self.info()).model
+        body: Json = {"messages": request_messages(messages)}
+        if tools:
+            body["tools"] = [_tool(tool) for tool in tools]
+        builder = ReplyBuilder(meter)
+        self._streams += 1
+        try:
+            response = await self._sent(body, session, max_tokens)
+            try:
+                await self._read(response, builder)
+            finally:
+                await response.close()
+        finally:
+            self._streams -= 1
+            builder.close()
+        return Reply(
+            message=builder.message(max_tokens=max_tokens), ttft_s=builder.ttft_s, decode_s=builder.decode_s, chunks=builder.chunks
+        )
+
+    async def _sent(self, body: Json, session: str, max_tokens: int | None) -> Response:
+        """A response that began as a stream; raises what a refusal means."""
+        retried = False
+        while True:
+            began = time.monotonic()
+            try:
+                response = await self._post({**body, **self._dialect.options(max_tokens)}, session)
+            except Exception as error:
+                refused = _refused(error, max_tokens=max_tokens)
+                stale = not retried and time.monotonic() - began < STALE_S and isinstance(error, _connection_error())
+                retried = retried or stale
+                if stale or (isinstance(refused, ModelRejected) and self._dialect.learn(str(refused))):
+                    continue
+                raise refused from error
+            self.gate.answered()
+            return response
+
+    async def _post(self, body: Json, session: str) -> Response:
+        client = await self._connected()
+        request = client.chat.completions.with_streaming_response.create(
+            model=self._model or "",
+            messages=[],  # the SDK's own conversion of a long conversation takes 20 ms; what is in `extra_body` goes as it is
+            stream=True,
+            extra_body=body,
+            extra_headers={"X-Session-ID": session},
+        )
+        return await request.__aenter__()
+
+    async def _read(self, response: Response, builder: ReplyBuilder) -> None:
+        """Ends when the reply is whole: `[DONE]`, the end of the stream, or silence after the finish reason."""
+        kind = response.headers.get("content-type", "")
+        if "json" in kind or "html" in kind:
+            raise ModelFault(f"the endpoint answered with {kind}, not with a stream: {error_message(await response.read())[:300]}")
+        events, pieces = EventStream(), response.iter_bytes()
+        while not builder.done:
+            try:
+                async with asyncio.timeout(GRACE_S if builder.finish_reason else None):
+                    piece = await anext(pieces)
+            except StopAsyncIteration:
+                break
+            except Exception as error:
+                if builder.finish_reason:
+                    return
+                raise ModelFault(f"the stream broke: {_words(error)}") from error
+            builder.take(events.feed(piece))
+            if builder.chunks:
+                await asyncio.sleep(self._pause_s())
+        builder.take(events.close())
+
+    def _pause_s(self) -> float:
+        """The time for which a stream is left alone, so that several chunks come in one read when many streams run at once."""
+        return min(LONGEST_PAUSE_S, self._streams * PAUSE_PER_STREAM_S)
+
+    async def _connected(self) -> AsyncOpenAI:
+        async with self._connecting:
+            if self._client is None:
+                self._client = await asyncio.to_thread(_client, self.url, self._api_key, self._idle_s)
+            return self._client
 
 
 async def discover(url: str, *, api_key: str | None = None) -> ModelInfo:
     """The first model that the endpoint lists. Raises `ModelUnavailable` or `ModelRejected`."""
-    raise NotImplementedError
+    async with OpenAIModel(url, api_key=api_key, idle_s=CONNECT_S) as model:
+        return await model.info()
+
+
+def _client(url: str, api_key: str | None, idle_s: float) -> AsyncOpenAI:
+    from openai import AsyncOpenAI, DefaultAioHttpClient, Timeout
+
+    local = urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
+    return AsyncOpenAI(
+        base_url=url,
+        api_key=api_key or "none",  # the SDK insists on one; engines without a key ignore it
+        max_retries=0,  # waiting is `agents.asking`'s business, behind one gate for all agents
+        timeout=Timeout(idle_s, connect=CONNECT_S),
+        http_client=DefaultAioHttpClient(trust_env=not local),  # a proxy for the outside world must not catch a local engine
+    )
+
+
+def _refused(error: Exception, *, max_tokens: int | None) -> Refusal:
+    from openai import APIConnectionError, APIStatusError
+
+    if isinstance(error, APIStatusError):
+        return refusal(error.status_code, error.response.content, error.response.headers, max_tokens=max_tokens)
+    if isinstance(error, APIConnectionError):
+        return ModelUnavailable(f"cannot reach the endpoint: {_words(error.__cause__ or error)}")
+    raise error
+
+
+def _connection_error() -> type[Exception]:
+    from openai import APIConnectionError
+
+    return APIConnectionError
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _tool(schema: ToolSchema) -> Json:
+    parameters: object = msgspec.json.decode(schema.parameters)
+    return {"type": "function", "function": {"name": schema.name, "description": schema.description, "parameters": parameters}}
+
+
+def _api_root(url: str) -> str:
+    stripped = url.rstrip("/")
+    return stripped if urlsplit(stripped).path else f"{stripped}/v1"
