@@ -31,6 +31,7 @@ _TASKS = (
         CHECK ((owner IS NULL) = (lease_until IS NULL))
     ) STRICT
     """,
+    "CREATE UNIQUE INDEX task_id_folded ON task (id COLLATE NOCASE)",  # ids name folders
     "CREATE INDEX task_turn ON task (priority DESC, seq) WHERE state IN ('queued', 'interrupted')",
     "CREATE INDEX task_state ON task (state)",
     "CREATE INDEX task_changed ON task (changed_seq)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import graphlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -12,6 +13,19 @@ from orchestrator.eventlog import Transaction, storable_text
 from orchestrator.events import TaskAdded
 from orchestrator.store import row, rows
 from orchestrator.task import TaskSpec
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def id_problem(task: str) -> str | None:
+    """Why the id cannot name a folder, a file and a git ref, as it will; None when it can."""
+    if not _ID.fullmatch(task):
+        return "an id is 1 to 64 of the characters A-Z a-z 0-9 . _ -"
+    if task[0] in ".-":
+        return "an id begins with a letter, a digit or _"
+    if ".." in task or task.endswith((".", ".lock")):
+        return "an id holds no `..` and ends neither with `.` nor with `.lock`, which git refuses in a branch"
+    return None
 
 
 def find_cycle(after: Mapping[str, Sequence[str]]) -> list[str] | None:
@@ -31,7 +45,7 @@ def describe_cycle(ring: Sequence[str]) -> str:
 def submit(tx: Transaction, specs: Sequence[TaskSpec]) -> None:
     """Queues the tasks; UserError, for the first thing that is wrong, leaves none."""
     for spec in specs:
-        _expect_storable(spec)
+        _expect_sound(spec)
     _expect_new(tx, [spec.id for spec in specs])
     ring = find_cycle({spec.id: spec.after for spec in specs})
     if ring is not None:
@@ -42,7 +56,10 @@ def submit(tx: Transaction, specs: Sequence[TaskSpec]) -> None:
         _depend(tx, spec)
 
 
-def _expect_storable(spec: TaskSpec) -> None:
+def _expect_sound(spec: TaskSpec) -> None:
+    problem = id_problem(spec.id)
+    if problem is not None:
+        raise UserError(f"{spec.id!r} cannot be a task's id", hint=problem)
     for name, text in _texts(spec):
         if storable_text(text) != text:
             raise UserError(f"task {spec.id!r}: {name} holds a NUL or a lone surrogate, which is no text", hint="remove the character")
@@ -56,13 +73,16 @@ def _texts(spec: TaskSpec) -> Iterable[tuple[str, str]]:
 
 
 def _expect_new(tx: Transaction, tasks: Sequence[str]) -> None:
+    """Ids that differ in case alone count as the same: they name folders, and some file systems take those for one."""
     seen: set[str] = set()
     for task in tasks:
-        if task in seen:
-            raise UserError(f"two tasks have the id {task}", hint="ids are unique within a home")
-        seen.add(task)
-        if row(tx.db, "SELECT 1 FROM task WHERE id = ?", (task,)):
-            raise UserError(f"task {task} exists already; nothing was queued", hint=f"choose another id, or `stationmaster retry {task}`")
+        if task.lower() in seen:
+            raise UserError(f"two tasks have the id {task}", hint="ids are unique within a home, whatever their case")
+        seen.add(task.lower())
+        found = row(tx.db, "SELECT id FROM task WHERE id = ? COLLATE NOCASE", (task,))
+        if found:
+            hint = f"choose another id, or `stationmaster retry {found['id']}`"
+            raise UserError(f"task {found['id']} exists already; nothing was queued", hint=hint)
 
 
 def _insert(tx: Transaction, spec: TaskSpec) -> None:
