@@ -75,10 +75,12 @@ def repo(tmp_path: Path) -> Path:
     return path
 
 
-def git(path: Path, *args: str) -> str:
+def git(path: Path, *args: str, ok: tuple[int, ...] = (0,)) -> str:
     env = environment(GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1")
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-    return subprocess.run(["git", "-C", str(path), *identity, *args], env=env, check=True, capture_output=True, text=True).stdout.strip()
+    done = subprocess.run(["git", "-C", str(path), *identity, *args], env=env, check=False, capture_output=True, text=True)
+    assert done.returncode in ok, done.stderr
+    return done.stdout.strip()
 
 
 @pytest.fixture

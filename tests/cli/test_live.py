@@ -1,0 +1,249 @@
+"""The whole command against a real station and a simulated engine with scripts of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from .conftest import COMMAND, Cli, environment, git
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = """
+task = "{id}"
+[[step]]
+thinking = "A small change."
+[[step.call]]
+tool = "write"
+arguments = {{ path = "{id}.txt", content = "done\\n" }}
+[[step]]
+[[step.call]]
+tool = "run"
+arguments = {{ command = "cat {id}.txt" }}
+[[step]]
+[[step.call]]
+tool = "submit"
+arguments = {{ summary = "Wrote {id}.txt" }}
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[str]:
+    """The URL of an engine that knows `one`, `two` and `three`."""
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    for name in ("one", "two", "three"):
+        (scripts / f"{name}.toml").write_text(SCRIPT.format(id=name))
+    with simulated("--script", str(scripts)) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def simulated(*options: str) -> Iterator[str]:
+    argv = [*COMMAND, "engine", "sim", "--port", "0", *options]
+    process = subprocess.Popen(argv, env=environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        for line in process.stderr:
+            if line.startswith("ready "):
+                yield f"{line.split()[1]}/v1"
+                break
+        else:
+            pytest.fail("the engine did not come up")
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stderr.close()
+
+
+@pytest.fixture
+def station(cli: Cli) -> Iterator[Cli]:
+    """The command; whatever station it started is stopped afterwards."""
+    yield cli
+    cli("down")
+
+
+def tasks(*names: str, extra: str = "") -> str:
+    one = '[[task]]\nid = "{0}"\ntitle = "Write {0}"\nprompt = "Write {0}.txt"\nchecks = ["grep -q done {0}.txt"]\n{1}\n'
+    return "\n".join(one.format(name, extra) for name in names)
+
+
+def run(cli: Cli, file: Path, repo: Path, engine: str, *more: str) -> subprocess.CompletedProcess[str]:
+    return cli("run", file, "--repo", repo, "--endpoint", engine, "--agents", "2", "--wait", *more, timeout_s=120)
+
+
+def test_from_a_task_file_to_a_merge(station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]) -> None:
+    head = git(repo, "rev-parse", "HEAD")
+    done = run(station, task_file(tasks("one", "two")), repo, engine, "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["tasks"], result["verified"], result["failed"], result["diffs"]) == (2, 2, 0, 2)
+    assert result["by_kind"] == {"coding": {"tasks": 2, "verified": 2, "failed": 0, "output_tokens": result["output_tokens"]}}
+    assert result["unattributed_tokens"] == result["server_output_tokens"] - result["output_tokens"] == 0
+    assert git(repo, "rev-parse", "HEAD") == head
+    assert git(repo, "status", "--porcelain") == ""
+    assert {row["id"] for row in station.json("review")} == {"one", "two"}
+
+    shown = station("diff", "one").stdout
+    assert "+++ b/one.txt" in shown
+    assert "+done" in shown
+    assert "\x1b" not in shown
+    assert station("approve", "one").returncode == 0
+    merged = station("merge", "one")
+    assert merged.returncode == 0, merged.stderr
+    assert (repo / "one.txt").read_text() == "done\n"
+    assert git(repo, "status", "--porcelain") == ""
+    assert station("down").returncode == 0
+    assert {row["id"]: row["state"] for row in station.json("list")}["one"] == "merged"
+    assert station.json("diff", "two")["files"][0]["path"] == "two.txt"
+    assert "submit" in station("log", "two").stdout
+    assert "Write two" in station("show", "two").stdout
+    assert station("events", "two").returncode == 0
+
+
+def test_line_output_tells_what_happens_and_why_it_failed(station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]) -> None:
+    done = run(station, task_file(tasks("one", "nobody-wrote-a-script")), repo, engine, "--plain")
+    assert done.returncode == 1, done.stderr
+    assert "write one.txt" in done.stdout
+    assert "1 of 2 tasks verified, 1 failed" in done.stdout
+    assert "nobody-wrote-a-script: " in done.stdout
+
+
+def test_a_task_behind_one_that_failed_does_not_hold_up_the_end(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]
+) -> None:
+    text = tasks("nobody-wrote-a-script") + tasks("two", extra='after = ["nobody-wrote-a-script"]')
+    done = run(station, task_file(text), repo, engine, "--json")
+    assert done.returncode == 1, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["verified"], result["failed"]) == (0, 2)
+    assert result["not_run"] == {"two": "nobody-wrote-a-script"}
+
+
+def test_an_id_that_is_there_already_queues_nothing(station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]) -> None:
+    assert run(station, task_file(tasks("one")), repo, engine).returncode == 0
+    again = run(station, task_file(tasks("one", "two")), repo, engine)
+    assert again.returncode == 2
+    assert "`one`" in again.stderr
+    assert [row["id"] for row in station.json("list")] == ["one"]
+
+
+def test_a_station_with_another_endpoint_is_not_taken_for_this_one(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]
+) -> None:
+    assert station("up", "--endpoint", engine).returncode == 0
+    done = run(station, task_file(tasks("one")), repo, "http://127.0.0.1:9/v1")
+    assert done.returncode == 2
+    assert "another endpoint" in done.stderr
+    assert station.json("list") == []
+
+
+def test_up_and_down_may_be_said_twice(station: Cli, engine: str) -> None:
+    assert station("up", "--endpoint", engine).returncode == 0
+    first = station.json("status")
+    assert first["running"]
+    assert station("up").returncode == 0
+    assert station.json("status")["pid"] == first["pid"]
+    assert station("down").returncode == 0
+    assert station("down").returncode == 0
+    assert station.json("status")["running"] is False
+
+
+def test_work_goes_on_after_the_station_was_killed(station: Cli, repo: Path, task_file: Callable[[str], Path], engine: str) -> None:
+    queued = station("run", task_file(tasks("one", "two", "three")), "--repo", repo, "--endpoint", engine, "--agents", "1", "--plain")
+    assert queued.returncode == 0, queued.stderr
+    os.kill(station.json("status")["pid"], signal.SIGKILL)
+    assert station.json("status")["running"] is False
+    assert station("up").returncode == 0
+    more = station("add", "--title", "Another one", "--prompt", "x", "--repo", repo, "--json")
+    assert more.returncode == 0, more.stderr
+    assert json.loads(more.stdout) == {"added": ["another-one"]}
+    seen = follow_until(station, lambda states: all(states.get(name) == "verified" for name in ("one", "two", "three")))
+    assert seen["another-one"] != "verified"
+
+
+def follow_until(cli: Cli, enough: Callable[[dict[str, str]], bool]) -> dict[str, str]:
+    """The states by task, as `events --follow` tells them, as soon as they are enough."""
+    follow = subprocess.Popen(
+        [*COMMAND, "events", "--follow", "--home", str(cli.home)], env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert follow.stdout is not None
+    states: dict[str, str] = {}
+    try:
+        for line in follow.stdout:
+            _, task, _, *rest = [*line.split(" ", 3), ""]
+            if " → " in rest[0]:
+                states[task] = rest[0].split(" → ")[1].split(":")[0].strip()
+            if enough(states):
+                break
+    finally:
+        follow.kill()
+        follow.wait()
+        follow.stdout.close()
+    return states
+
+
+def test_a_reader_that_leaves_ends_the_lines_and_not_the_work(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]
+) -> None:
+    argv = [
+        *COMMAND,
+        "run",
+        str(task_file(tasks("one"))),
+        "--repo",
+        str(repo),
+        "--endpoint",
+        engine,
+        "--wait",
+        "--plain",
+        "--home",
+        str(station.home),
+    ]
+    shell = f"{' '.join(argv)} | head -n 1"
+    done = subprocess.run(["sh", "-c", shell], env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+    assert station.json("status")["running"]
+
+
+def test_a_demo_that_is_ended_early_leaves_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "--plain", "--tasks", "4"],
+        env=environment(TMPDIR=str(tmp_path)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    (place,) = tmp_path.glob("stationmaster-demo-*")
+    pid = json.loads(
+        subprocess.run(
+            [*COMMAND, "status", "--json", "--home", str(place / "home")], env=environment(), capture_output=True, check=True
+        ).stdout
+    )["pid"]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert list(tmp_path.glob("stationmaster-demo-*")) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_small_demo_goes_as_designed_and_can_be_looked_at_afterwards(cli: Cli, tmp_path: Path) -> None:
+    done = cli("demo", "--plain", "--json", "--tasks", "6", "--keep", tmp_path / "kept", timeout_s=120)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["tasks"] == 6
+    assert set(result["by_kind"]) == {"coding", "document", "accounting"}
+    kept = Cli(home=Path(result["home"]), folder=cli.folder)
+    assert kept.json("status")["running"] is False
+    assert len(kept.json("review")) == result["verified"]
+    assert not cli.home.exists()
