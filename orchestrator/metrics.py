@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+import msgspec
+
 from agents.meter import Meter
+from orchestrator.task import Activity
 
 SAMPLE_S = 0.25
 WINDOW_S = 5.0
@@ -61,9 +64,13 @@ def tokens_of(meter: Meter) -> Tokens:
     return Tokens(input=meter.input_tokens, cached=meter.cached_tokens, output=meter.output_tokens)
 
 
-@dataclass(slots=True)
-class _Live:
+@dataclass(slots=True, kw_only=True)
+class LiveAttempt:
+    """What only the running station knows of an attempt. `has_mail` is true when a person may have said something since the last step."""
+
     meter: Meter
+    activity: Activity = "workspace"
+    has_mail: bool = True
     window: Window = field(default_factory=Window)
 
 
@@ -76,24 +83,22 @@ class TokenBook:
 
     def __init__(self, settled: Tokens) -> None:
         self._settled = settled
-        self._live: dict[AttemptKey, _Live] = {}
+        self._live: dict[AttemptKey, LiveAttempt] = {}
         self._output = Window()
         self._input = Window()
-        self.max_parallel = 0
 
-    def open(self, key: AttemptKey, meter: Meter) -> None:
-        before = tokens_of(meter)
+    def open(self, key: AttemptKey, live: LiveAttempt) -> None:
+        before = tokens_of(live.meter)
         cached = None if self._settled.cached is None else self._settled.cached - (before.cached or 0)
         self._settled = Tokens(input=self._settled.input - before.input, cached=cached, output=self._settled.output - before.output)
-        self._live[key] = _Live(meter)
+        self._live[key] = live
 
     def close(self, key: AttemptKey) -> None:
         self._settled = self._settled.plus(tokens_of(self._live.pop(key).meter))
 
-    def meter(self, key: AttemptKey) -> Meter | None:
-        """The meter of an attempt at work; None for any other."""
-        live = self._live.get(key)
-        return live.meter if live else None
+    def live(self, key: AttemptKey) -> LiveAttempt | None:
+        """None for an attempt that nobody works on."""
+        return self._live.get(key)
 
     def rate(self, key: AttemptKey) -> float | None:
         """Output tokens per second of one attempt; None when it is not live, or has been silent for the whole window."""
@@ -128,8 +133,7 @@ class TokenBook:
         return self._input.rate()
 
 
-@dataclass(slots=True, kw_only=True)
-class ServerCount:
+class ServerCount(msgspec.Struct, kw_only=True):
     """The engine's token counter, less what it showed when this home began to use it; survives restarts of station and engine.
 
     `carried` are the tokens of engine processes that have ended, `baseline` and `last` the counter of the present one. All are stored as a setting.

@@ -1,0 +1,66 @@
+"""What an attempt is told at its start: the task, and, from the second attempt on, what became of the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from agents.messages import Assistant, Message, ToolResult, User
+
+ACCOUNT_CHARACTERS = 6_000
+
+
+class _Submit(msgspec.Struct):
+    summary: str = ""
+
+
+def with_history(opening: Sequence[Message], *, before: Sequence[Message], failure: str, comments: Sequence[str]) -> list[Message]:
+    """The opening with an account of the last attempt (`before` is its trajectory, empty when there was none) and what people said.
+
+    All goes into the last user message: some chat templates refuse two in a row.
+    """
+    parts = [part for part in (_account(before, failure), _said(comments)) if part]
+    if not parts:
+        return list(opening)
+    *first, last = opening
+    assert isinstance(last, User)
+    return [*first, User(text="\n\n".join([last.text, *parts]))]
+
+
+def refusals(trajectory: Sequence[Message]) -> int:
+    """How many submissions of this attempt were refused already."""
+    return sum(1 for message in trajectory if isinstance(message, ToolResult) and message.name == "submit" and not message.ok)
+
+
+def _account(before: Sequence[Message], failure: str) -> str:
+    if not before:
+        return ""
+    lines = ["An earlier attempt at this task was not accepted. Its files are gone: this workspace is fresh."]
+    if summary := _last_summary(before):
+        lines.append(f"It said of its work: {summary}")
+    if failure:
+        lines.append(f"It ended with: {failure}")
+    if refused := [message.text for message in before if isinstance(message, ToolResult) and message.name == "submit" and not message.ok]:
+        lines.append(f"The last answer to its submission was:\n{refused[-1]}")
+    return "\n\n".join(lines)[:ACCOUNT_CHARACTERS]
+
+
+def _last_summary(before: Sequence[Message]) -> str:
+    for message in reversed(before):
+        for call in message.tool_calls if isinstance(message, Assistant) else ():
+            if call.name == "submit":
+                try:
+                    return msgspec.json.decode(call.arguments, type=_Submit).summary
+                except msgspec.DecodeError:
+                    return ""
+    return ""
+
+
+def _said(comments: Sequence[str]) -> str:
+    return "\n\n".join(f"A person who reviews this task says:\n{comment}" for comment in comments)
+
+
+def spoken(comments: Sequence[str]) -> list[User]:
+    """What people said while the agent was at work."""
+    return [User(text=comment) for comment in comments]
