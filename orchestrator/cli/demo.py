@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -22,6 +23,7 @@ from orchestrator.cli.result import RunResult, result_of
 from orchestrator.cli.run import follow, hub_of, summary
 from orchestrator.cli.watch import Watch
 from orchestrator.client import StationClient
+from orchestrator.errors import UserError
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions, spawn_station, station_running, stop_station
 from orchestrator.task import TaskSpec
@@ -148,12 +150,21 @@ def terminable() -> Generator[None]:
 
 
 def stop(home: Home) -> None:
-    """Stop the demo's station, whatever state it is in, and wait for it."""
+    """Stop the demo's station, whatever state it is in."""
     # A second Ctrl-C must not leave a station behind.
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        if station_running(home) is not None:
-            stop_station(home)
+        stop_station(home)
+    except UserError:
+        # Nobody needs what a demo's station has not finished.
+        _kill(home)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _kill(home: Home) -> None:
+    pid = station_running(home)
+    if pid:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

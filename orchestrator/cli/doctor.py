@@ -62,7 +62,7 @@ def doctor(home: Home, as_json: bool, endpoint: str | None, api_key_env: str | N
 
 def _tell(finding: Finding) -> None:
     mark = {"ok": paint("ok     ", "green"), "warning": paint("warning", "yellow"), "failed": paint("failed ", "red")}[finding.verdict]
-    say(f"{mark}  {finding.check.ljust(10)}  {visible(one_line(finding.found))}")
+    say(f"{mark}  {finding.check.ljust(10)}  {one_line(finding.found)}")
     if finding.remedy:
         say(f"{' ' * 21}{visible(finding.remedy)}")
 

@@ -122,7 +122,7 @@ def fail(message: str, hint: str, code: int) -> int:
     """Print `error: …`, an empty line and `hint: …`; gives the exit status back."""
     from orchestrator.cli.output import visible
 
-    click.echo(f"error: {visible(message).rstrip('.')}", err=True)
+    click.echo(f"error: {visible(message)}", err=True)
     if hint:
         click.echo(f"\nhint: {visible(hint)}", err=True)
     return code

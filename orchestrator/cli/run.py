@@ -89,7 +89,11 @@ def _leave(home: Home, added: list[str], *, as_json: bool, plain: bool) -> int:
 
 
 def _wait(watch: Watch, home: Home, specs: list[TaskSpec], *, as_json: bool, quiet: bool) -> int:
-    follow(watch, note if as_json else say, quiet=quiet)
+    try:
+        follow(watch, note if as_json else say, quiet=quiet)
+    except KeyboardInterrupt:
+        say_how_to_come_back(home)
+        raise
     result = result_of(watch, home=home.path, repo=Path(specs[0].repo), hub=hub_of(home, specs))
     if as_json:
         print_json(result)

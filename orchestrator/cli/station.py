@@ -44,10 +44,13 @@ def up(
 
         return main(home, options)
     started = start(home, options)
+    document = StationClient(home).status()
+    if document.engine is None:
+        note("no engine is named yet, so tasks will wait; `stationmaster down`, then `up --endpoint URL`")
     if as_json:
-        print_json(StationClient(home).status())
+        print_json(document)
     else:
-        say(f"the station of {visible(str(home.path))} {'is up' if started else 'was up already'}, pid {station_running(home)}")
+        say(f"the station of {visible(str(home.path))} {'is up' if started else 'was up already'}, pid {document.pid}")
     return 0
 
 
@@ -66,11 +69,9 @@ def start(home: Home, options: StationOptions) -> bool:
         spawn_station(home, options)
         return True
     status = StationClient(home).status()
-    told = status.engine
-    if options.endpoint is not None and told is not None and not _same_engine(options.endpoint, told):
-        what = "the simulated engine" if told.simulated else told.url
+    if options.endpoint is not None and not _same_engine(options.endpoint, status.engine):
         raise UserError(
-            f"the station (pid {status.pid}) already runs with another endpoint, {what}",
+            f"the station (pid {status.pid}) already runs with another endpoint: {_engine_name(status.engine)}",
             hint="`stationmaster down` first, or choose another --home",
         )
     if options.agents is not None and options.agents != status.agents:
@@ -78,10 +79,18 @@ def start(home: Home, options: StationOptions) -> bool:
     return False
 
 
-def _same_engine(endpoint: str, told: EngineView) -> bool:
+def _same_engine(endpoint: str, told: EngineView | None) -> bool:
+    if told is None:
+        return False
     if endpoint == "sim":
         return told.simulated
     return endpoint.rstrip("/").removesuffix("/v1") == told.url.rstrip("/").removesuffix("/v1")
+
+
+def _engine_name(told: EngineView | None) -> str:
+    if told is None:
+        return "none"
+    return "the simulated engine" if told.simulated else told.url
 
 
 @click.command()
