@@ -1,21 +1,52 @@
 """The one way in which git is run, and the only module that imports GitPython.
 
-Covers: configuration of the user, the system and the environment; hooks, fsmonitor, pagers, editors, prompts, helpers for
-transports; pathspec magic; other languages; a git that hangs or floods.
+Covers: configuration of the user, the system and the environment; hooks, fsmonitor, pagers, editors, prompts, every transport but
+local files; pathspec magic; other languages; a git that hangs or floods.
 Does not cover: the configuration in the git directory itself. Give only directories whose owner is trusted (the hub, or the user's
 own repository); a workspace's `.git` never is.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from workspaces.process import Completed
+from workspaces.errors import GitFailed
+from workspaces.process import Completed, run_process
 
 GIT_TIMEOUT_S = 300.0
 OUTPUT_LIMIT_BYTES = 256 * 1024 * 1024
+STDERR_LIMIT = 2_000
+NEEDED = (2, 38)
+"""`merge-tree --write-tree` came with 2.38."""
+
+SETTINGS: Mapping[str, str] = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.untrackedCache": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "fetch.writeCommitGraph": "false",
+    "submodule.recurse": "false",
+    "fetch.recurseSubmodules": "false",
+    "commit.gpgSign": "false",
+    "core.quotePath": "false",
+    "color.ui": "never",
+    "advice.detachedHead": "false",
+}
+"""What holds for every call, whatever any file says."""
+OWN_SETTINGS: Mapping[str, str] = {
+    "core.excludesFile": "/dev/null",
+    "core.attributesFile": "/dev/null",
+    "core.safecrlf": "false",
+    "protocol.version": "2",
+}
+"""What holds besides where the user's configuration does not: git reads ~/.config/git/ignore even without a configuration."""
+KEPT_VARIABLES = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +62,70 @@ class Git:
     index: Path | None = None
     cwd: Path | None = None
     user_config: bool = False
-    env: Mapping[str, str] | None = None
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
     async def run(self, *args: str, stdin: bytes = b"", timeout_s: float = GIT_TIMEOUT_S) -> bytes:
         """Git's stdout. Raises GitFailed when it exits with anything but 0, runs out of time, or writes more than can be kept."""
-        raise NotImplementedError
+        done = await self.attempt(*args, stdin=stdin, timeout_s=timeout_s)
+        if done.exit_code != 0:
+            raise failure(args, done)
+        return done.stdout
 
     async def attempt(self, *args: str, stdin: bytes = b"", timeout_s: float = GIT_TIMEOUT_S) -> Completed:
-        """How git ended, whatever the exit code. Raises GitFailed only when it ran out of time or could not be started."""
-        raise NotImplementedError
+        """How git ended, whatever the exit code. Raises GitFailed only when it did not run to its end or wrote too much."""
+        where = self.cwd or self.work_tree or self.git_dir or Path("/")
+        try:
+            done = await run_process(
+                ["git", *args], cwd=where, env=self.environment(), timeout_s=timeout_s, limit_bytes=OUTPUT_LIMIT_BYTES, stdin=stdin
+            )
+        except OSError as error:
+            missing = where if not where.is_dir() else "git"
+            raise GitFailed(("git", *args), None, f"cannot start: {error.strerror} ({missing})") from error
+        if done.timed_out:
+            raise failure(args, done)
+        if done.dropped_bytes:
+            raise GitFailed(("git", *args), done.exit_code, f"wrote more than {OUTPUT_LIMIT_BYTES} bytes")
+        return done
+
+    def environment(self) -> dict[str, str]:
+        """Everything git gets to see of our environment, and what replaces the rest."""
+        env = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+        env |= {
+            "LC_ALL": "C",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "true",
+            "GIT_EDITOR": "true",
+            "GIT_PAGER": "cat",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "file",
+            "GIT_DEFAULT_REF_FORMAT": "files",
+            "GIT_DEFAULT_HASH": "sha1",
+        }
+        settings = dict(SETTINGS)
+        if not self.user_config:
+            env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1"}
+            settings |= OWN_SETTINGS
+        for number, (key, value) in enumerate(settings.items()):
+            env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        env["GIT_CONFIG_COUNT"] = f"{len(settings)}"
+        for name, path in (("GIT_DIR", self.git_dir), ("GIT_WORK_TREE", self.work_tree), ("GIT_INDEX_FILE", self.index)):
+            if path is not None:
+                env[name] = f"{path}"
+        return env | dict(self.env)
+
+
+def failure(args: tuple[str, ...], done: Completed, *, hint: str = "") -> GitFailed:
+    """What a git that ended badly has to say for itself."""
+    return GitFailed(("git", *args), done.exit_code, message(done), hint=hint)
+
+
+def message(done: Completed) -> str:
+    """Git's stderr, decoded, without control characters, at most 2,000 characters."""
+    text = done.stderr.decode("utf-8", "backslashreplace")
+    return re.sub(r"[^\n\t -~\u00a0-\U0010ffff]", "?", text).strip()[:STDERR_LIMIT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +138,35 @@ class Commit:
 
 async def read_commit(git_dir: Path, commit: str) -> Commit:
     """A commit of the hub, read without starting a process. Raises GitFailed when it is not there."""
-    raise NotImplementedError
+    return await asyncio.to_thread(_read_commit, git_dir, commit)
+
+
+def _read_commit(git_dir: Path, commit: str) -> Commit:
+    # Takes 0.2 s to import, and looks for a git when it is: that is no reason to fail here.
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    from git import Repo
+    from git.db import GitDB
+    from git.exc import GitError
+    from gitdb.exc import ODBError
+
+    try:
+        # GitDB reads objects in this process; the default would leave two `git cat-file` behind until the repository is closed.
+        with Repo(git_dir, odbt=GitDB) as repo:
+            found = repo.commit(commit)
+            text = found.message if isinstance(found.message, str) else found.message.decode("utf-8", "replace")
+            return Commit(id=found.hexsha, tree=found.tree.hexsha, parents=tuple(parent.hexsha for parent in found.parents), message=text)
+    except (GitError, ODBError, ValueError, OSError) as error:
+        raise GitFailed(("git", "cat-file", "commit", commit), None, f"{git_dir} does not hold it ({type(error).__name__})") from error
 
 
 async def git_problem() -> str | None:
     """None when git is there and new enough (2.38); else one line with the remedy."""
-    raise NotImplementedError
+    remedy = "install git 2.38 or newer (Debian, Ubuntu: apt install git; macOS: brew install git)"
+    try:
+        said = (await Git().run("version", timeout_s=10)).decode(errors="replace")
+    except GitFailed as error:
+        return f"git does not run ({error.stderr}): {remedy}"
+    numbers = re.search(r"(\d+)\.(\d+)", said)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < NEEDED:
+        return f"{said.strip()} is too old: {remedy}"
+    return None
