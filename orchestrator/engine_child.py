@@ -87,7 +87,7 @@ class EngineChild:
         return argv
 
     async def _listen(self, child: asyncio.subprocess.Process) -> str:
-        """Follow what it prints until it closes its end; the last line that says something."""
+        """Follow what it prints until it closes its end; its error, else the last line that says something."""
         assert child.stderr is not None
         last = ""
         async for raw in child.stderr:
@@ -97,7 +97,7 @@ class EngineChild:
                 self._port = int(url.rpartition(":")[2])
                 self._ready(url)
             elif line:
-                last = line
+                last = last if last.startswith("error:") else line
                 log.info("engine: %s", line)
         return last
 

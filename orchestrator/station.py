@@ -248,7 +248,8 @@ def _log_to(home: Home) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    for chatty in ("httpx2", "httpx", "openai", "uvicorn"):  # a line per request of theirs would drown ours
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     home.log.chmod(0o600)
 
 
