@@ -55,6 +55,20 @@ def spawn_station(home: Home, options: StationOptions, *, wait_s: float = 20.0) 
         child = subprocess.Popen(
             argv, cwd=Path(__file__).parent.parent, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
+    try:
+        if _comes_up(child, home, before, wait_s):
+            return child.pid
+    except BaseException:
+        # Ctrl-C while it starts: nobody would know of it.
+        child.kill()
+        child.wait()
+        raise
+    child.kill()
+    child.wait()
+    raise UserError(f"the station did not answer within {wait_s:.0f} s: {_since(home.log, before)}", hint=f"the log is {home.log}")
+
+
+def _comes_up(child: subprocess.Popen[bytes], home: Home, before: int, wait_s: float) -> bool:
     deadline = time.monotonic() + wait_s
     client = StationClient(home)
     while time.monotonic() < deadline:
@@ -62,11 +76,9 @@ def spawn_station(home: Home, options: StationOptions, *, wait_s: float = 20.0) 
         if code is not None:
             raise UserError(f"the station ended at once (exit {code}): {_since(home.log, before)}", hint=f"the log is {home.log}")
         if _answers(client, child.pid):
-            return child.pid
+            return True
         time.sleep(POLL_S)
-    child.kill()
-    child.wait()
-    raise UserError(f"the station did not answer within {wait_s:.0f} s: {_since(home.log, before)}", hint=f"the log is {home.log}")
+    return False
 
 
 def _answers(client: StationClient, pid: int) -> bool:
