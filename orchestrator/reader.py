@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator import lookups
-from orchestrator.config import SETTING, settle
+from orchestrator.config import SETTING, Settings, settle
 from orchestrator.errors import UserError
 from orchestrator.eventlog import events_after, last_seq
 from orchestrator.events import Event
@@ -34,7 +34,7 @@ class OfflineReader:
                 pid=None,
                 socket=None,
                 version=version(),
-                agents=_agents(db),
+                agents=_settings(db).agents,
                 queue=lookups.queue_counts(db),
                 engine=None,
                 home=str(self.home.path),
@@ -45,7 +45,12 @@ class OfflineReader:
         now = time.time()
         with open_readonly(self.home.database) as db:
             station = StationView(
-                pid=0, version=version(), home=str(self.home.path), started_at=0.0, agents=_agents(db), warning="the station is down"
+                pid=0,
+                version=version(),
+                home=str(self.home.path),
+                started_at=0.0,
+                agents=_settings(db).agents,
+                warning="the station is down",
             )
             return Snapshot(
                 seq=last_seq(db),
@@ -56,6 +61,11 @@ class OfflineReader:
                 totals=_totals(db),
                 tasks=lookups.task_rows(db, now=now, after=after),
             )
+
+    def settings(self) -> Settings:
+        """How the next station of this home will work unless it is told otherwise."""
+        with open_readonly(self.home.database) as db:
+            return _settings(db)
 
     def tasks(self) -> list[TaskRow]:
         return self.snapshot().tasks
@@ -112,8 +122,8 @@ def open_reader(home: Home) -> OfflineReader:
     return OfflineReader(home)
 
 
-def _agents(db: Database) -> int:
-    return settle(lookups.setting(db, SETTING), StationOptions()).agents
+def _settings(db: Database) -> Settings:
+    return settle(lookups.setting(db, SETTING), StationOptions())
 
 
 def _totals(db: Database) -> Totals:

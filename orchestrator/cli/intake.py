@@ -12,6 +12,7 @@ from orchestrator.cli.reading import read
 from orchestrator.errors import UserError
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions
+from orchestrator.reader import open_reader
 from orchestrator.task import TaskSpec
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def specs_of_drafts(drafts: Sequence[TaskDraft], *, repo: Path | None, sandbox: 
 
 def need_engine(home: Home, options: StationOptions) -> None:
     """UserError when neither these options nor an earlier start of the home name an engine: the tasks would wait for ever."""
-    if options.endpoint is not None or (home.exists() and read(home, lambda reader: reader.status()).engine is not None):
+    if options.endpoint is not None or (home.exists() and open_reader(home).settings().engine != "none"):
         return
     raise UserError(
         "no engine is named, so the tasks would wait for ever",
