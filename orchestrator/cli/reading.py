@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from orchestrator.client import StationClient
 from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
+from orchestrator.launch import station_running
 from orchestrator.reader import OfflineReader, open_reader
+from orchestrator.store import StoreFailed
 
 T = TypeVar("T")
+
+START_S = 5.0
+POLL_S = 0.05
 
 
 def need_home(home: Home) -> None:
@@ -24,12 +30,24 @@ def need_home(home: Home) -> None:
 
 
 def read(home: Home, question: Callable[[StationClient | OfflineReader], T]) -> T:
-    """The answer of the home's station, or of its files when none runs."""
+    """The answer of the home's station, or of its files when none runs.
+
+    UserError too when the files are damaged.
+    """
     need_home(home)
+    deadline = time.monotonic() + START_S
+    while True:
+        try:
+            return question(StationClient(home))
+        except StationDown:
+            # One that holds the lock but does not answer yet is about to.
+            if station_running(home) is None or time.monotonic() > deadline:
+                break
+        time.sleep(POLL_S)
     try:
-        return question(StationClient(home))
-    except StationDown:
         return question(open_reader(home))
+    except StoreFailed as failed:
+        raise UserError(str(failed), hint=f"nothing was changed; the file is {home.database}") from failed
 
 
 def station(home: Home) -> StationClient:

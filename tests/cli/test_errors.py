@@ -110,3 +110,9 @@ def test_down_and_status_of_a_home_that_never_was_are_no_errors(cli: Cli) -> Non
     assert document["running"] is False
     assert document["pid"] is None
     assert not cli.home.exists()
+
+
+def test_a_damaged_database_is_named(cli: Cli) -> None:
+    cli.home.mkdir()
+    (cli.home / "station.db").write_bytes(b"this was never a database, whatever its name says" * 100)
+    refused(cli("list"), "station.db")
