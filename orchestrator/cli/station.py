@@ -8,9 +8,9 @@ import click
 
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json
 from orchestrator.cli.output import count, note, one_line, paint, print_json, rate, say, visible
-from orchestrator.cli.reading import need_home
+from orchestrator.cli.reading import need_home, read
 from orchestrator.client import StationClient
-from orchestrator.errors import StationDown, UserError
+from orchestrator.errors import UserError
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions, spawn_station, station_running, stop_station
 from orchestrator.version import version
@@ -127,13 +127,8 @@ def status(home: Home, as_json: bool) -> None:
 
 
 def _status(home: Home) -> StatusDocument:
-    try:
-        return StationClient(home).status()
-    except StationDown:
-        if home.exists():
-            from orchestrator.reader import open_reader
-
-            return open_reader(home).status()
+    if home.exists():
+        return read(home, lambda reader: reader.status())
     return StatusDocument(running=False, pid=None, socket=None, version=version(), agents=0, queue={}, engine=None, home=str(home.path))
 
 
