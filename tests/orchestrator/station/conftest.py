@@ -6,9 +6,11 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from orchestrator.client import StationClient
 from orchestrator.events import Event, StateChanged
@@ -29,15 +31,6 @@ prefill_tokens_per_s = 2000000.0
 """
 
 
-def call(tool: str, **arguments: Any) -> dict[str, Any]:
-    """A script's step with one tool call."""
-    return {"text": f"I call {tool}.", "call": [{"tool": tool, "arguments": arguments}]}
-
-
-def submit(summary: str = "done") -> dict[str, Any]:
-    return call("submit", summary=summary)
-
-
 class Yard:
     def __init__(self, folder: Path) -> None:
         self.home = Home.at(folder / "home")
@@ -53,6 +46,15 @@ class Yard:
         self._profiles = {"fast": folder / "fast.toml", "slow": folder / "slow.toml"}
         self._profiles["fast"].write_text(FAST)
         self._profiles["slow"].write_text(SLOW)
+
+    @staticmethod
+    def call(tool: str, **arguments: Any) -> dict[str, Any]:
+        """A script's step with one tool call."""
+        return {"text": f"I call {tool}.", "call": [{"tool": tool, "arguments": arguments}]}
+
+    @classmethod
+    def submit(cls, summary: str = "done") -> dict[str, Any]:
+        return cls.call("submit", summary=summary)
 
     def git(self, *args: str, git_dir: Path | None = None) -> str:
         where = ["--git-dir", str(git_dir)] if git_dir else ["-C", str(self.repo)]
@@ -118,3 +120,37 @@ class Yard:
 
     def seq(self) -> int:
         return self.client.snapshot().seq
+
+
+@pytest.fixture(autouse=True)
+def limit() -> Iterator[None]:
+    """A stream of events that never brings what a test waits for ends the test, not the patience."""
+
+    def over(*_: object) -> None:
+        raise TimeoutError("the test took 45 s")
+
+    signal.signal(signal.SIGALRM, over)
+    signal.alarm(45)
+    yield
+    signal.alarm(0)
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Iterator[Yard]:
+    """No station runs yet: write the scripts, then `up`."""
+    made = Yard(tmp_path)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    """A station whose engine does not answer: tasks wait. Shared by a module's tests."""
+    made = Yard(tmp_path_factory.mktemp("idle"))
+    made.up(endpoint="http://127.0.0.1:9/v1")
+    try:
+        yield made
+    finally:
+        made.close()
