@@ -48,7 +48,8 @@ def spawn_station(home: Home, options: StationOptions, *, wait_s: float = 20.0) 
     holder = station_running(home)
     if holder is not None:
         raise already_running(home, holder)
-    argv = [sys.executable, "-m", "orchestrator.station", "--home", str(home.path), "--options", msgspec.json.encode(options).decode()]
+    told = msgspec.json.encode(_absolute(options)).decode()
+    argv = [sys.executable, "-m", "orchestrator.station", "--home", str(home.path), "--options", told]
     before = _size(home.log)
     with home.log.open("ab") as log:
         # From the folder that holds our packages, never the caller's: a folder `agents/` in there must not shadow ours.
@@ -68,17 +69,36 @@ def spawn_station(home: Home, options: StationOptions, *, wait_s: float = 20.0) 
     raise UserError(f"the station did not answer within {wait_s:.0f} s: {_since(home.log, before)}", hint=f"the log is {home.log}")
 
 
+def _absolute(options: StationOptions) -> StationOptions:
+    """The station works in another folder than the caller: paths must not depend on it."""
+    script, profile = options.sim_script, options.sim_profile
+    if script:
+        options = msgspec.structs.replace(options, sim_script=str(Path(script).absolute()))
+    if profile and Path(profile).is_file():
+        options = msgspec.structs.replace(options, sim_profile=str(Path(profile).absolute()))
+    return options
+
+
 def _comes_up(child: subprocess.Popen[bytes], home: Home, before: int, wait_s: float) -> bool:
     deadline = time.monotonic() + wait_s
     client = StationClient(home)
     while time.monotonic() < deadline:
         code = child.poll()
         if code is not None:
-            raise UserError(f"the station ended at once (exit {code}): {_since(home.log, before)}", hint=f"the log is {home.log}")
+            raise _early_end(home, code, _since(home.log, before))
         if _answers(client, child.pid):
+            child.returncode = 0  # it lives on by itself: the handle need not warn of that
             return True
         time.sleep(POLL_S)
     return False
+
+
+def _early_end(home: Home, code: int, said: str) -> UserError:
+    """Its own words when it refused to start, else that it ended, with what it wrote."""
+    error, _, hint = said.rpartition("error: ")[2].partition("\n\nhint: ")
+    if code == 2:
+        return UserError(error.strip(), hint=hint.strip())
+    return UserError(f"the station ended at once (exit {code}): {said}", hint=f"the log is {home.log}")
 
 
 def _answers(client: StationClient, pid: int) -> bool:
