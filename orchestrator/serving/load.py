@@ -59,7 +59,7 @@ class _Chunk(msgspec.Struct):
     choices: list[_Choice] = []
     usage: _Usage | None = None
     system_fingerprint: str | None = None
-    error: msgspec.Raw | None = None
+    error: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Broken(Exception):  # noqa: N818 - never leaves this module
@@ -130,7 +130,7 @@ async def _read(response: aiohttp.ClientResponse, record: RequestRecord) -> None
 
 
 def _take(chunk: _Chunk, record: RequestRecord, now: float) -> None:
-    if chunk.error is not None:
+    if bytes(chunk.error) != b"null":
         raise _Broken("error in the stream")
     for choice in chunk.choices:
         if choice.text:

@@ -87,7 +87,7 @@ def fitted(name: str) -> Profile:
     and `rate` prompt tokens: step(n) = n a (1 / rate - 1 / prefill rate). The prefill rate was not measured; 60,000 tokens/s is assumed.
     """
     at_32, at_256, acceptance = MEASURED[name]
-    per_step, prefill = 1 + sum(acceptance), 60_000.0
+    per_step, prefill = tokens_per_step(acceptance, output_tokens=512), 60_000.0
     return Profile(
         name=name,
         note="fitted to one H200 at 32 and 256 requests; in between is interpolation",
@@ -96,6 +96,18 @@ def fitted(name: str) -> Profile:
         prefix_caching=False,
         acceptance_rates=acceptance,
     )
+
+
+def tokens_per_step(acceptance: tuple[float, ...], *, output_tokens: int) -> float:
+    """Tokens of one request per step it is in: less than 1 + the accepted drafts.
+
+    The first token comes with the prompt's step, alone, and the last round overshoots the end by E[X²] / 2E[X] - 1/2 tokens (renewal theory, X the
+    tokens of a round).
+    """
+    mean = 1 + sum(acceptance)
+    square = 1 + sum(rate * (2 * accepted + 1) for accepted, rate in enumerate(acceptance, start=1))
+    rounds = (output_tokens - 1 + square / (2 * mean) - 0.5) / mean
+    return output_tokens / (1 + rounds)
 
 
 DEMO = Profile(
