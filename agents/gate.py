@@ -55,6 +55,10 @@ class Gate:
             self._probing = True
             self._reopens_at = self._now() + PROBE_S
 
+    async def rest(self, seconds: float) -> None:
+        """A jittered pause by this gate's clock, for one who asks again on its own account."""
+        await self._sleep(seconds * (0.75 + 0.5 * self._jitter()))
+
     def refused(self, reason: str, *, retry_after_s: float | None = None) -> None:
         """The endpoint could not be reached or asked for patience. `retry_after_s` is a floor, up to `LONGEST_RETRY_AFTER_S`."""
         now = self._now()
