@@ -1,0 +1,70 @@
+"""Writes the pictures of `docs/images`: `python -m tests.tui.pictures [FOLDER]`."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from pathlib import Path
+
+from tests.tui.scenario import busy_station
+from textual.pilot import Pilot
+from tui.app import Dashboard
+from tui.state import Sample
+
+SIZES = ((80, 24), (120, 40), (200, 60))
+
+
+def with_past(app: Dashboard) -> None:
+    """Five minutes of an engine that warmed up, was full, had a pause and went on."""
+    now = app.now()
+
+    def rate(i: int) -> float | None:
+        if 110 < i < 118:
+            return None
+        return 1_180 * min(1.0, i / 70) * (0.86 + 0.14 * math.sin(i / 9)) * (0.45 if 190 < i < 215 else 1)
+
+    past = tuple(Sample(at=now - 300 + i, tokens_per_s=rate(i)) for i in range(298))
+    app.model = type(app.model)(**{**{name: getattr(app.model, name) for name in app.model.__slots__}, "samples": past})
+
+
+async def picture(folder: Path, name: str, size: tuple[int, int], keys: tuple[str, ...], *, lose: bool = False) -> None:
+    station = busy_station()
+    app = Dashboard(station, poll_s=0.02, back_off_s=(0.02,), ascii_only=False)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        with_past(app)
+        if lose:
+            station.go_down()
+        await pilot.press(*keys)
+        await settled(pilot)
+        path = folder / f"{name}-{size[0]}x{size[1]}.svg"
+        # Some viewers drop the spaces at the ends of a text, which are the columns' alignment.
+        path.write_text(app.export_screenshot(title="Stationmaster").replace("<text ", '<text xml:space="preserve" '))
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    for _ in range(12):
+        await pilot.pause(0.03)
+
+
+async def main() -> None:
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = sys.argv[2:]
+    for size in SIZES:
+        shots: dict[str, tuple[str, ...]] = {
+            "fleet": (),
+            "task": ("enter",),
+            "review": ("3", *["j"] * 2, "v"),
+            "reject": ("3", "v", "x", *"use"),
+            "help": ("question_mark",),
+            "lost": (),
+        }
+        for name, keys in shots.items():
+            if not wanted or name in wanted:
+                await picture(folder, name, size, keys, lose=name == "lost")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,51 @@
+"""`python -m tui --home DIR [--task ID]`: the dashboard of a station that runs."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.errors import UserError
+from tui.client import Station, open_station
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: 0 after a person left, 1 when there is no station to show."""
+    parser = argparse.ArgumentParser(prog="python -m tui", description="The dashboard of a running station.")
+    parser.add_argument(
+        "--home", type=Path, help="state directory of the station (default: $STATIONMASTER_HOME, else the XDG state directory)"
+    )
+    parser.add_argument("--task", metavar="ID", help="begin at this task")
+    parser.add_argument("--ascii", action="store_true", default=None, help="use ASCII marks only (default: by the locale)")
+    given = parser.parse_args(arguments)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return _no("the dashboard needs a terminal", "`stationmaster status` and `stationmaster list` print the same as text")
+    station = open_station(given.home)
+    try:
+        station.snapshot()
+    except UserError as down:
+        return _no(str(down), down.hint)
+    return _run(station, given.home, given.task, given.ascii)
+
+
+def _run(station: Station, home: Path | None, task: str | None, ascii_only: bool | None) -> int:
+    from tui.app import Dashboard
+
+    app = Dashboard(station, task=task, ascii_only=ascii_only)
+    app.run()
+    if app.return_code == 0:
+        again = f" --home {shlex.quote(str(home))}" if home is not None else ""
+        print(f"The agents go on. Back to the dashboard: stationmaster tui{again}", file=sys.stderr)  # noqa: T201
+    return app.return_code or 0
+
+
+def _no(message: str, hint: str) -> int:
+    print(f"error: {message}" + (f"\n\nhint: {hint}" if hint else ""), file=sys.stderr)  # noqa: T201
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

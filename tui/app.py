@@ -1,0 +1,172 @@
+"""The application: one model, kept by the feed, shown by whatever screen is up."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from textual import on
+from textual.app import App, SystemCommand
+from textual.filter import LineFilter
+from textual.message import Message
+from textual.screen import Screen
+
+from tui.client import Feed, SnapshotArrived, Station, StationLost, Trouble
+from tui.desk import CommandDone, CommandFailed, Desk, DetailArrived, DiffArrived, LookFailed
+from tui.filters import AsciiOnly, NoColours, speaks_utf8
+from tui.foreign import one_line
+from tui.screens.base import Open, ShowMe, StationScreen
+from tui.screens.fleet import FleetScreen
+from tui.screens.help import HelpScreen
+from tui.screens.review import ReviewScreen
+from tui.screens.task import TaskScreen
+from tui.state import Model, fold, lose, next_after
+from tui.theme import THEME
+
+TICK_S = 1.0
+
+
+class Dashboard(App[None]):
+    """A client of a station like any other: it can leave and come back, the agents go on.
+
+    `clock` gives monotonic seconds. `poll_s` and `back_off_s` are the feed's.
+    """
+
+    TITLE = "Stationmaster"
+    CSS_PATH = "dashboard.tcss"
+
+    def __init__(
+        self,
+        station: Station,
+        *,
+        task: str | None = None,
+        ascii_only: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        poll_s: float = 0.25,
+        back_off_s: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0),
+    ) -> None:
+        super().__init__()
+        self.model = Model()
+        self._clock = clock
+        self._first_task = task
+        self._ascii = not speaks_utf8() if ascii_only is None else ascii_only
+        self._extra: list[LineFilter] = [*([NoColours()] if self.no_color else []), *([AsciiOnly()] if self._ascii else [])]
+        self._feed = Feed(station, self._deliver, poll_s=poll_s, back_off_s=back_off_s)
+        self._desk = Desk(station, self._deliver)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *self._extra]
+
+    def now(self) -> float:
+        """Seconds of the clock on which the model's times are."""
+        return self._clock()
+
+    def _deliver(self, message: Message) -> None:
+        self.post_message(message)
+
+    def on_mount(self) -> None:
+        self.register_theme(THEME)
+        self.theme = THEME.name
+        self._obey_signals()
+        self.push_screen(FleetScreen(self._desk, self._first_task))
+        self._desk.start()
+        self._feed.start()
+        self.set_interval(TICK_S, self._show)
+
+    def on_unmount(self) -> None:
+        self._feed.close()
+        self._desk.close()
+
+    def _obey_signals(self) -> None:
+        """TERM and a terminal that hangs up end the dashboard as `q` does, with the terminal as it was before."""
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(name, self.exit)
+
+    def _station_screen(self) -> StationScreen | None:
+        """The screen of ours that is up, or lies under a dialog."""
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, StationScreen)), None)
+
+    @on(ShowMe)
+    def _show(self) -> None:
+        if self._screen_stack_is_up() and (screen := self._station_screen()) is not None:
+            screen.show(self.model, self.now(), large=not self._ascii)
+
+    def _screen_stack_is_up(self) -> bool:
+        return self.is_running and bool(self._screen_stacks.get(self._current_mode))
+
+    @on(Open)
+    def _open(self, message: Open) -> None:
+        screen = TaskScreen(self._desk, message.task) if message.what == "task" else ReviewScreen(self._desk, message.task)
+        if message.instead:
+            self.pop_screen()
+        self.push_screen(screen)
+
+    @on(SnapshotArrived)
+    def _take_snapshot(self, message: SnapshotArrived) -> None:
+        try:
+            back = self.model.lost is not None
+            self._feed.go_on_after(next_after(self.model, message.snapshot))
+            self.model = fold(self.model, message.snapshot, self.now())
+        finally:
+            message.taken.set()
+        if back:
+            self.notify("the station answers again", markup=False)
+        self._show()
+
+    @on(StationLost)
+    def _lose_station(self, message: StationLost) -> None:
+        self.model = lose(self.model, message.trouble.message, now=self.now(), clock=time.time())
+        self._show()
+
+    @on(DetailArrived)
+    def _detail(self, message: DetailArrived) -> None:
+        if (screen := self._station_screen()) is not None:
+            screen.detail_arrived(message)
+
+    @on(DiffArrived)
+    def _diff(self, message: DiffArrived) -> None:
+        if (screen := self._station_screen()) is not None:
+            screen.diff_arrived(message)
+
+    @on(LookFailed)
+    def _look_failed(self, message: LookFailed) -> None:
+        if (screen := self._station_screen()) is not None:
+            screen.look_failed(message)
+
+    @on(CommandDone)
+    def _done(self, message: CommandDone) -> None:
+        self.notify(one_line(message.text), severity="error" if message.refused else "information", markup=False)
+        if (screen := self._station_screen()) is not None:
+            screen.command_done(message)
+            self._show()
+
+    @on(CommandFailed)
+    def _failed(self, message: CommandFailed) -> None:
+        self.notify(said(message.trouble), title=f"{message.verb} refused", severity="error", timeout=10, markup=False)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        if isinstance(screen, StationScreen):
+            for command in screen.commands():
+                yield SystemCommand(command.title, command.help, command.call)
+        yield SystemCommand("Help", "All keys on one page", self.action_help)
+        yield SystemCommand("Theme", "Other colours", self.action_change_theme)
+        yield SystemCommand("Leave", "The agents go on", self.action_leave)
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    def action_leave(self) -> None:
+        self.exit()
+
+    def action_go_back(self) -> None:
+        if len(self.screen_stack) > 2:
+            self.pop_screen()
+
+
+def said(trouble: Trouble) -> str:
+    """A trouble as a notification: what, and on the next line what to do."""
+    return f"{one_line(trouble.message)}\n{one_line(trouble.hint)}" if trouble.hint else one_line(trouble.message)

@@ -1,0 +1,87 @@
+# ruff: noqa: RUF001 (minus signs and dashes are what people shall see)
+"""All keys on one page."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tui.line import BLANK, Line, Span, line
+from tui.widgets.pager import Pager
+
+KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "everywhere",
+        (
+            ("j k  ↓ ↑", "one row down, up"),
+            ("g G  ctrl+d ctrl+u", "top, bottom; half a page down, up"),
+            ("c  r  s", "cancel the task; retry it; say something to its agent"),
+            ("?  :  ctrl+p", "this page; all commands by name"),
+            ("q", "back; on the first screen: leave, the agents go on"),
+        ),
+    ),
+    (
+        "fleet",
+        (
+            ("enter  v", "open the task; review its diff"),
+            ("!", "next task that needs you: failed, stuck, asking, to review"),
+            ("/  esc", "filter by words; show all again"),
+            ("0 1 2 3 4 5", "all, waiting, working, to review, failed, done"),
+            ("o", "next order: state, submitted, id, tokens, tok/s, diff, age"),
+        ),
+    ),
+    (
+        "task",
+        (
+            ("z", "unfold or fold long results, thinking, outputs"),
+            ("v", "review its diff"),
+        ),
+    ),
+    (
+        "review",
+        (
+            ("a  m", "approve; merge onto its branch"),
+            ("x", "reject: with a comment as a new attempt, without one for good"),
+            ("n  p", "next, previous task to review"),
+            ("J K  ] [", "next, previous file"),
+            ("z  t", "unfold outputs; how the agent came to this"),
+        ),
+    ),
+    (
+        "marks",
+        (
+            ("· ○ ▶ ◐", "queued; being prepared; running; checks"),
+            ("◆ ✔", "to review; merged"),
+            ("✘ ■ ≠ ‼", "failed; stuck; conflicted; quarantined"),
+            ("◌ ? ↻", "waits for the engine; waits for you; interrupted, will go on"),
+            ("⊘ ⊖ –", "cancelled; rejected; not known"),
+        ),
+    ),
+)
+
+
+def help_lines() -> list[Line]:
+    lines: list[Line] = []
+    for title, keys in KEYS:
+        lines += [*([BLANK] if lines else []), line(Span(title, "title"))]
+        lines += [line(Span(f"  {key:<20}", "accent"), what) for key, what in keys]
+    return lines
+
+
+class HelpScreen(ModalScreen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss(None)", "Back")]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog help"):
+            yield Static("Keys", classes="dialog-title", markup=False)
+            yield Pager(id="keys", hanging=22)
+
+    def on_mount(self) -> None:
+        pager = self.query_one(Pager)
+        pager.show(help_lines(), anew=True)
+        pager.focus()

@@ -1,0 +1,32 @@
+"""From lines of spans to what Textual draws: roles get their looks from the style sheet (`.role--…`), nothing is parsed."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.line import ROLES, Line, Role
+
+ROLE_CLASSES = {f"role--{role}" for role in ROLES}
+
+
+def strip_of(widget: Widget, spans: Line, width: int, *, under: Role | None = None) -> Strip:
+    """A line in exactly `width` cells; `under` names the role whose background lies under all of it (a chosen row)."""
+    plain = widget.rich_style
+    segments = [Segment(span.text, _look(widget, span.role)) for span in spans if span.text]
+    strip = Strip(segments).adjust_cell_length(width, _look(widget, spans[-1].role) if _fills(spans) else plain)
+    if under is None:
+        return strip
+    look = _look(widget, under)
+    return Strip(Segment.apply_style(strip, post_style=Style(bgcolor=look.bgcolor, reverse=look.reverse)), width)
+
+
+def _fills(spans: Line) -> bool:
+    """Whether the last span's background goes on to the edge: a changed line is a bar, not a ragged patch."""
+    return bool(spans) and spans[-1].role in {"added", "removed", "alarm"}
+
+
+def _look(widget: Widget, role: Role) -> Style:
+    return widget.rich_style if role == "plain" else widget.get_component_rich_style(f"role--{role}")
