@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from agents.messages import Assistant, Message, ToolResult, User
+from orchestrator.checks import REFUSED
 
 ACCOUNT_CHARACTERS = 6_000
 
@@ -29,8 +30,13 @@ def with_history(opening: Sequence[Message], *, before: Sequence[Message], failu
 
 
 def refusals(trajectory: Sequence[Message]) -> int:
-    """How many submissions of this attempt were refused already."""
-    return sum(1 for message in trajectory if isinstance(message, ToolResult) and message.name == "submit" and not message.ok)
+    """How often checks sent this attempt's work back already."""
+    return len(_refused(trajectory))
+
+
+def _refused(trajectory: Sequence[Message]) -> list[str]:
+    results = [message for message in trajectory if isinstance(message, ToolResult) and message.name == "submit"]
+    return [result.text for result in results if result.text.startswith(REFUSED)]
 
 
 def _account(before: Sequence[Message], failure: str) -> str:
@@ -41,7 +47,7 @@ def _account(before: Sequence[Message], failure: str) -> str:
         lines.append(f"It said of its work: {summary}")
     if failure:
         lines.append(f"It ended with: {failure}")
-    if refused := [message.text for message in before if isinstance(message, ToolResult) and message.name == "submit" and not message.ok]:
+    if refused := _refused(before):
         lines.append(f"The last answer to its submission was:\n{refused[-1]}")
     return "\n\n".join(lines)[:ACCOUNT_CHARACTERS]
 

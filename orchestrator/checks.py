@@ -10,6 +10,7 @@ from workspaces.sandbox import Sandbox
 
 CHECK_S = 600.0
 OUTPUT_BYTES = 16_384
+REFUSED = "The work is not accepted: checks failed."
 
 
 async def run_checks(sandbox: Sandbox, commands: Sequence[str], *, permits: asyncio.Semaphore) -> AsyncIterator[CheckFinished]:
@@ -28,7 +29,7 @@ def passed(results: Sequence[CheckFinished]) -> bool:
 
 def refusal(results: Sequence[CheckFinished]) -> str:
     """What the agent is told: each check that failed, with its output."""
-    parts = ["The work is not accepted: checks failed. Mend it, then call submit again."]
+    parts = [f"{REFUSED} Mend it, then call submit again."]
     for result in results:
         if result.exit_code != 0:
             ended = f"ran out of time after {CHECK_S:.0f} s" if result.exit_code is None else f"exited {result.exit_code}"

@@ -49,8 +49,15 @@ class Scheduler:
         self._closed = False
         self.waiting_for: str | None = None
         """Why no further task starts; None when there is room."""
-        self.warning = ""
+        self._disk_low = False
+        self._unprotected = False
+
+    @property
+    def warning(self) -> str:
         """What people must see on every screen; '' when all is well."""
+        notes = [self.waiting_for or ""] if self._disk_low else []
+        notes += ["commands run without a sandbox"] if self._unprotected else []
+        return "; ".join(note for note in notes if note)
 
     def nudge(self) -> None:
         """Something has changed that may let a task start."""
@@ -90,6 +97,7 @@ class Scheduler:
                 return
             if self._closed:
                 return  # `release_all` gives it back
+            self._unprotected = self._unprotected or claim.spec.sandbox == "none"
             log.info("%s: attempt %d starts%s", claim.task, claim.attempt, " again" if claim.resumed else "")
             self._runner.start(claim)
 
@@ -108,7 +116,7 @@ class Scheduler:
         )
         if not self._closed:
             self.waiting_for = reason_to_wait(room)
-        self.warning = self.waiting_for or "" if free < floor or self._store_full else ""
+        self._disk_low = free < floor or self._store_full
         return self.waiting_for
 
     async def _until_next_start(self) -> float:

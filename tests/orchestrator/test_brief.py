@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from agents.messages import Assistant, Message, System, ToolCall, ToolResult, User
 from orchestrator.brief import refusals, with_history
+from orchestrator.checks import REFUSED
 
 OPENING: list[Message] = [System(text="You work."), User(text="Do it.")]
 
@@ -19,7 +20,7 @@ def test_a_first_attempt_begins_with_the_opening_alone() -> None:
 
 
 def test_a_new_attempt_hears_what_the_last_one_said_and_how_it_ended() -> None:
-    before = [*OPENING, *submission("added the test", "$ pytest\n1 failed")]
+    before = [*OPENING, *submission("added the test", f"{REFUSED}\n$ pytest\n1 failed")]
     first, last = with_history(OPENING, before=before, failure="1 of 1 checks failed", comments=["Mind the rounding."])
     assert first == OPENING[0]
     assert isinstance(last, User)
@@ -34,5 +35,5 @@ def test_a_submission_that_is_no_json_has_no_summary() -> None:
     assert "It said" not in last.text
 
 
-def test_refusals_are_counted_from_the_trajectory() -> None:
-    assert refusals([*OPENING, *submission("a", "no"), *submission("b", "no")]) == 2
+def test_only_failed_checks_count_as_refusals() -> None:
+    assert refusals([*OPENING, *submission("a", f"{REFUSED} no"), *submission("b", "a person spoke"), *submission("c", REFUSED)]) == 2
