@@ -106,9 +106,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--profile", help=f"a preset ({', '.join(preset_names())}) or a file")
     parser.add_argument("--script", type=Path, help="a folder of scripts")
     parser.add_argument("--fault", action="append", default=[], help="NAME[=VALUE], again for more")
+    parser.add_argument("--list-faults", action="store_true", help="say what --fault takes, and end")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--parent-pipe", action="store_true", help="end when standard input ends")
     args = parser.parse_args(argv)
+    if args.list_faults:
+        sys.stdout.writelines(f"{name:22} {what}\n" for name, what in FAULTS.items())
+        return 0
     try:
         serve(
             host=args.host,

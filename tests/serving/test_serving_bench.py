@@ -9,7 +9,9 @@ from orchestrator.serving.bench import BenchOptions, run_bench
 
 
 def options(url: str, **fields) -> BenchOptions:
-    return BenchOptions(**{"url": f"{url}/v1", "input_tokens": 64, "output_tokens": 32, "concurrency": 8, "requests": 16, "repeats": 2, **fields})
+    return BenchOptions(
+        **{"url": f"{url}/v1", "input_tokens": 64, "output_tokens": 32, "concurrency": 8, "requests": 16, "repeats": 2, **fields}
+    )
 
 
 @pytest.mark.parametrize("prompt_kind", ["token-ids", "words"])
@@ -30,10 +32,10 @@ async def test_latencies_fit_the_engine_that_was_simulated(start_engine, tmp_pat
     profile = tmp_path / "slow.toml"
     profile.write_text('name = "slow"\ndecode_step_ms = [[1, 10.0]]\nmax_model_len = 4096\nnum_gpu_blocks = 1024\n')
     result = await run_bench(options(start_engine("--profile", str(profile)), concurrency=4, requests=4, repeats=1))
-    assert result.tpot_s.p50 == pytest.approx(0.010, rel=0.1)
+    assert result.tpot_s.p50 == pytest.approx(0.010, rel=0.2)
     assert result.itl_s.p50 == pytest.approx(0.010, rel=0.2)
-    assert result.e2el_s.p50 == pytest.approx(0.32, rel=0.1)
-    assert result.output_tokens_per_s == pytest.approx(400, rel=0.1)
+    assert result.e2el_s.p50 == pytest.approx(0.32, rel=0.2)
+    assert result.output_tokens_per_s == pytest.approx(400, rel=0.2)
     assert result.spread is None
 
 

@@ -21,7 +21,9 @@ def engine(**fields) -> Scheduler:
     return Scheduler(Profile(**{**small, **fields}))
 
 
-def request(seen: list[tuple[int, str | None]] | None = None, *, prompt: int = 32, output: int = 4, seed: int = 0, text: bytes | None = None) -> EngineRequest:
+def request(
+    seen: list[tuple[int, str | None]] | None = None, *, prompt: int = 32, output: int = 4, seed: int = 0, text: bytes | None = None
+) -> EngineRequest:
     made = text_prompt(text if text is not None else seed.to_bytes(4) * prompt)
     return EngineRequest(
         prompt_tokens=made.tokens,
@@ -179,7 +181,7 @@ async def test_a_late_clock_catches_up_so_that_the_rate_holds():
     async with asyncio.timeout(5):
         await done.wait()
     running.cancel()
-    assert time.monotonic() - began == pytest.approx(0.5, abs=0.1)
+    assert time.monotonic() - began == pytest.approx(0.5, abs=0.15)
     assert clock.scheduler.counters.lost_s == 0
 
 

@@ -57,17 +57,16 @@ def chat(**fields) -> dict:
     return {"messages": [{"role": "user", "content": "do it"}], "tools": TOOLS, **fields}
 
 
-async def test_every_answer_says_that_it_is_simulated(start_engine, fast_profile):
-    url = start_engine("--profile", fast_profile)
+async def test_every_answer_says_that_it_is_simulated(engine_url):
     async with aiohttp.ClientSession() as session:
-        models = await (await session.get(f"{url}/v1/models")).json()
-        version = await (await session.get(f"{url}/version")).json()
-        assert (await session.get(f"{url}/health")).status == 200
+        models = await (await session.get(f"{engine_url}/v1/models")).json()
+        version = await (await session.get(f"{engine_url}/version")).json()
+        assert (await session.get(f"{engine_url}/health")).status == 200
     assert models["data"][0]["id"] == "simulated/fast"
     assert models["data"][0]["max_model_len"] == 4096
     assert "simulated" in models["data"][0]["owned_by"]
     assert "simulated" in version["version"]
-    _, answer = await post(url, "/v1/completions", {"prompt": "x", "max_tokens": 1})
+    _, answer = await post(engine_url, "/v1/completions", {"prompt": "x", "max_tokens": 1})
     assert answer["system_fingerprint"].startswith("simulated-")
 
 
@@ -101,7 +100,11 @@ async def test_the_step_is_chosen_by_the_history_alone(start_engine, fast_profil
     url = start_engine("--profile", fast_profile, "--script", scripts)
     history = [
         {"role": "user", "content": "do it"},
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "run", "arguments": "{}"}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "run", "arguments": "{}"}}],
+        },
         {"role": "tool", "tool_call_id": "1", "content": "FAILED (errors=1)"},
     ]
     _, second = await post(url, "/v1/chat/completions", chat(messages=history), **{"X-Session-ID": "t1"})
@@ -119,9 +122,8 @@ async def test_the_step_is_chosen_by_the_history_alone(start_engine, fast_profil
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Session-ID": "nobody"}])
-async def test_without_a_script_it_says_so_and_calls_nothing(start_engine, fast_profile, headers):
-    url = start_engine("--profile", fast_profile)
-    _, answer = await post(url, "/v1/chat/completions", chat(), **headers)
+async def test_without_a_script_it_says_so_and_calls_nothing(engine_url, headers):
+    _, answer = await post(engine_url, "/v1/chat/completions", chat(), **headers)
     choice = answer["choices"][0]
     assert "simulated engine" in choice["message"]["content"]
     assert "no script" in choice["message"]["content"]
@@ -151,7 +153,12 @@ async def test_the_same_seed_gives_the_same_text_and_another_seed_another(start_
 @pytest.mark.parametrize(
     ("path", "body", "status", "words"),
     [
-        ("/v1/chat/completions", {"model": "gpt-9", "messages": [{"role": "user", "content": "x"}]}, 404, "The model `gpt-9` does not exist."),
+        (
+            "/v1/chat/completions",
+            {"model": "gpt-9", "messages": [{"role": "user", "content": "x"}]},
+            404,
+            "The model `gpt-9` does not exist.",
+        ),
         ("/v1/chat/completions", {"messages": "x"}, 400, "$.messages"),
         ("/v1/chat/completions", {"messages": []}, 400, "empty"),
         ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}], "max_tokens": 0}, 400, "at least 1"),
@@ -162,29 +169,26 @@ async def test_the_same_seed_gives_the_same_text_and_another_seed_another(start_
         ("/v2/nothing", {}, 404, "Not Found"),
     ],
 )
-async def test_a_bad_request_gets_an_error_in_vllms_form(start_engine, fast_profile, path, body, status, words):
-    url = start_engine("--profile", fast_profile)
-    got, answer = await post(url, path, body)
+async def test_a_bad_request_gets_an_error_in_vllms_form(engine_url, path, body, status, words):
+    got, answer = await post(engine_url, path, body)
     assert got == status == answer["error"]["code"]
     assert words in answer["error"]["message"]
 
 
-async def test_a_request_beyond_the_window_is_refused_with_its_numbers(start_engine, fast_profile):
-    url = start_engine("--profile", fast_profile)
-    status, answer = await post(url, "/v1/completions", {"prompt": [1] * 4000, "max_tokens": 97})
+async def test_a_request_beyond_the_window_is_refused_with_its_numbers(engine_url):
+    status, answer = await post(engine_url, "/v1/completions", {"prompt": [1] * 4000, "max_tokens": 97})
     assert status == 400
     assert "maximum context length is 4096 tokens" in answer["error"]["message"]
     assert "requested 97 output tokens and your prompt contains at least 4000 input tokens" in answer["error"]["message"]
-    status, _ = await post(url, "/v1/completions", {"prompt": [1] * 4000, "max_tokens": 96})
+    status, _ = await post(engine_url, "/v1/completions", {"prompt": [1] * 4000, "max_tokens": 96})
     assert status == 200
 
 
-async def test_tokenize_counts_as_usage_does_and_detokenize_gives_the_text_back(start_engine, fast_profile):
-    url = start_engine("--profile", fast_profile)
+async def test_tokenize_counts_as_usage_does_and_detokenize_gives_the_text_back(engine_url):
     text = "Ein Prüftext, der sich nicht glatt teilt."
-    _, tokens = await post(url, "/tokenize", {"prompt": text})
-    _, back = await post(url, "/detokenize", {"tokens": tokens["tokens"]})
-    _, answer = await post(url, "/v1/completions", {"prompt": text, "max_tokens": 1})
+    _, tokens = await post(engine_url, "/tokenize", {"prompt": text})
+    _, back = await post(engine_url, "/detokenize", {"tokens": tokens["tokens"]})
+    _, answer = await post(engine_url, "/v1/completions", {"prompt": text, "max_tokens": 1})
     assert back["prompt"] == text
     assert tokens["count"] == answer["usage"]["prompt_tokens"]
 
@@ -202,7 +206,9 @@ async def test_a_longer_conversation_finds_its_beginning_in_the_cache(start_engi
 
 async def test_speculation_puts_several_tokens_into_a_chunk_and_counts_them(start_engine, tmp_path):
     profile = tmp_path / "spec.toml"
-    profile.write_text('name = "spec"\ndecode_step_ms = [[1, 1.0]]\nacceptance_rates = [0.9, 0.8]\nmax_model_len = 4096\nnum_gpu_blocks = 1024\n')
+    profile.write_text(
+        'name = "spec"\ndecode_step_ms = [[1, 1.0]]\nacceptance_rates = [0.9, 0.8]\nmax_model_len = 4096\nnum_gpu_blocks = 1024\n'
+    )
     url = start_engine("--profile", str(profile))
     body = {"prompt": "x", "max_tokens": 300, "ignore_eos": True, "stream": True, "stream_options": {"include_usage": True}}
     async with aiohttp.ClientSession() as session, session.post(f"{url}/v1/completions", json=body) as response:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
+from typing import NoReturn
 
 import msgspec
 from starlette.applications import Starlette
@@ -76,6 +80,7 @@ class SimulatedEngine:
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
         # No task group around a `yield`: the clock's one task is ended and looked at here.
         clock = asyncio.get_running_loop().create_task(self.clock.run())
+        clock.add_done_callback(_end_when_dead)
         try:
             yield
         finally:
@@ -198,6 +203,13 @@ class SimulatedEngine:
             faults=faults,
         )
         return AnswerResponse(answer, streamed=body.stream)
+
+
+def _end_when_dead(clock: asyncio.Task[NoReturn]) -> None:
+    """An engine whose clock has stopped would let every client wait for ever: its process ends, as vLLM's does."""
+    if not clock.cancelled() and (error := clock.exception()) is not None:
+        traceback.print_exception(error)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _json(document: object) -> Response:
