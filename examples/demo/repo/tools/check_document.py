@@ -192,7 +192,7 @@ def main() -> int:
         print(f"WRONG {answer} is missing")
         return 1
     try:
-        checker = Checker(tomllib.loads(path.read_text()), json.loads(answer.read_text()))
+        checker = Checker(tomllib.loads(path.read_text(encoding="utf-8")), json.loads(answer.read_text()))
     except json.JSONDecodeError as reason:
         print(f"WRONG {answer} is no JSON: {reason}")
         return 1
