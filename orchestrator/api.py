@@ -7,6 +7,7 @@ Does not cover: other processes of the same user, which can read the token. Sand
 from __future__ import annotations
 
 import hmac
+import logging
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Protocol, TypeVar
 
@@ -23,6 +24,7 @@ from orchestrator.task import TaskSpec
 from orchestrator.views import DiffDocument, LogDocument, MergeView, Snapshot, StatusDocument, TaskDetail, TaskRow
 from workspaces.errors import WorkspaceError
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 HEARTBEAT_S = 5.0
@@ -79,7 +81,14 @@ def make_app(service: Service, token: str) -> ASGIApp:
             Route("/v1/tasks/{task}/diff", routes.diff),
             Route("/v1/tasks/{task}/{verb}", routes.command, methods=["POST"]),
         ],
-        exception_handlers={UserError: _refused, WorkspaceError: _refused, IllegalTransition: _conflict, 404: _unknown, 405: _unknown},
+        exception_handlers={
+            UserError: _refused,
+            WorkspaceError: _refused,
+            IllegalTransition: _conflict,
+            404: _unknown,
+            405: _unknown,
+            Exception: _fault,
+        },
     )
     return _Guard(app, token)
 
@@ -204,3 +213,8 @@ async def _conflict(_: Request, error: Exception) -> Response:
 
 async def _unknown(request: Request, _: Exception) -> Response:
     return _error(404, f"no {request.method} {request.url.path} here", "")
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return _error(500, f"the station failed at this: {type(error).__name__}: {error}", "its log has the details")

@@ -14,7 +14,7 @@ from orchestrator import lookups, merges
 from orchestrator.errors import UserError
 from orchestrator.hubs import Hubs
 from orchestrator.merges import MergeRecord, Merges
-from orchestrator.store import Store
+from orchestrator.store import Store, StoreFailed
 from orchestrator.task import TaskSpec
 from orchestrator.views import MergeView
 from workspaces.errors import WorkspaceError
@@ -82,6 +82,11 @@ class MergeQueue:
             ended = await self._land(record)
         except WorkspaceError as failed:
             ended = Refused(reason=str(failed), hint=failed.hint)
+        except StoreFailed:
+            raise
+        except Exception as fault:  # a fault of ours in one merge must not end all agents' work
+            log.exception("%s: the merge failed", task)
+            ended = Refused(reason=f"{type(fault).__name__}: {fault}", hint="this is a fault of Stationmaster's; its log has the details")
         match ended:
             case Landed():
                 await self._records.landed(task, ended.commit)
