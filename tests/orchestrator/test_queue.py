@@ -419,6 +419,17 @@ async def test_q4_a_planned_stop_is_not_counted(desk: Desk) -> None:
     assert [(await desk.detail(task)).attempts[0].resumptions for task in "ab"] == [0, 0]
 
 
+async def test_q4_crashes_after_a_planned_stop_are_counted_again(desk: Desk) -> None:
+    await desk.add("a")
+    await desk.queue.release(await desk.running("station-0"))
+    for crash in range(1, 5):
+        await desk.running(f"station-{crash}")
+        await desk.crash(f"station-{crash + 1}")
+    assert await desk.queue.claim("station-5", 30) is None
+    assert await desk.state("a") == "quarantined"
+    assert (await desk.detail("a")).attempts[0].resumptions == 3
+
+
 async def test_a_fault_uses_an_attempt_up_and_the_next_waits_a_little(desk: Desk) -> None:
     await desk.add("a", attempts=3)
     waits = []
