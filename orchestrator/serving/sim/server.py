@@ -21,12 +21,13 @@ from starlette.types import ExceptionHandler
 
 from orchestrator.serving.sim.clock import EngineClock
 from orchestrator.serving.sim.faults import Fault, Faults
+from orchestrator.serving.sim.frames import ChatFrames, CompletionFrames, Frames
 from orchestrator.serving.sim.metrics import render
 from orchestrator.serving.sim.profile import Profile
 from orchestrator.serving.sim.reply import Reply, filled, reply_to_chat
 from orchestrator.serving.sim.scheduler import EngineRequest, Scheduler
 from orchestrator.serving.sim.script import Script
-from orchestrator.serving.sim.stream import Answer, AnswerResponse, ChatFrames, CompletionFrames, Delivery, Frames
+from orchestrator.serving.sim.stream import Answer, AnswerResponse, Delivery
 from orchestrator.serving.sim.tokens import VOCABULARY, decode, encode, seed_of
 from orchestrator.serving.sim.wire import (
     ChatBody,
