@@ -65,6 +65,7 @@ class Gate:
         if self._refusals == 0 or self._probing:  # the many that were under way when it closed are one refusal, not many
             self._refusals += 1
             self._probing = False
+            self._reopens_at = now
         backoff_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** min(self._refusals - 1, 10)) * (0.75 + 0.5 * self._jitter())
         wished_s = min(retry_after_s or 0.0, LONGEST_RETRY_AFTER_S)
         self._reopens_at = max(self._reopens_at, now + max(backoff_s, wished_s))

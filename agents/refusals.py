@@ -15,7 +15,7 @@ from agents.wire import error_text
 _BUSY = frozenset({408, 409, 425, 429, 502, 503, 504, 529})
 _WINDOW = re.compile(
     r"""(?:n_ctx|max_model_len)\W{1,4}(\d{3,9})
-      | (?:context|maximum)[ ](?:context[ ]|input[ ]|prompt[ ])?(?:length|size|window)\D{1,30}(\d{3,9})""",
+      | (?:context|maximum)[ ](?:context[ ]|input[ ]|prompt[ ])?(?:length|size|window)[^\d"]{1,30}(\d{3,9})""",
     re.IGNORECASE | re.VERBOSE,
 )
 _NO_NUMBERS = re.compile(r"context_length_exceeded|exceed\w*\W.{0,40}\bcontext (?:length|size|window)", re.IGNORECASE)
