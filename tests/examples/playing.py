@@ -24,7 +24,14 @@ def shell(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """With next to no environment, as in a sandbox: PATH, and a HOME that is not there."""
     env = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "HOME": "/nonexistent"}
     return subprocess.run(
-        ["sh", "-c", command], cwd=cwd, env=env, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60
+        ["sh", "-c", command],
+        cwd=cwd,
+        env=env,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
     )
 
 

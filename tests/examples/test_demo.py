@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.serving.sim.script import load_scripts
+from orchestrator.taskfile import parse_task_file
+
 from .playing import DEMO, FAILS_ON_PURPOSE, TASKS, Played, checks, git, play, script_of
 
 GOOD = [task for task in TASKS if task != FAILS_ON_PURPOSE]
@@ -93,3 +96,12 @@ def test_all_good_diffs_land_one_after_the_other(repo: Path, played: dict[str, P
     with ThreadPoolExecutor(2) as pool:
         ended = pool.map(lambda task: [done.returncode for done in checks(task, merged)], GOOD)
     assert {task: codes for task, codes in zip(GOOD, ended, strict=True) if set(codes) != {0}} == {}
+
+
+def test_the_template_for_users_is_a_valid_task_file() -> None:
+    drafts = parse_task_file(DEMO.parent / "tasks.toml")
+    assert [draft.kind for draft in drafts] == ["coding", "document", "accounting"]
+
+
+def test_station_and_simulator_read_the_demos_files() -> None:
+    assert {draft.id for draft in parse_task_file(DEMO / "tasks.toml")} == set(load_scripts(DEMO / "scripts"))

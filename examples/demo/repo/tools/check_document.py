@@ -25,12 +25,13 @@ MONTHS = (
     "juli july", "august", "september", "oktober october", "november", "dezember december",
 )  # fmt: skip
 NUMBERS = {
-    ".": re.compile(r"(?<![\w.,])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\w|[.,]\d)"),
-    ",": re.compile(r"(?<![\w.,])-?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?(?!\w|[.,]\d)"),
+    ".": re.compile(r"(?<![\w.,-])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\w|[.,-]\d)"),
+    ",": re.compile(r"(?<![\w.,-])-?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?(?!\w|[.,-]\d)"),
 }
 DATE = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)|(\d{1,2})\.\s?(\d{1,2})\.(\d{4})|(\d{1,2})\.?\s(\w+)\s(\d{4})"
 )
+IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{1,4})+\b")
 
 
 class Wrong(Exception):
@@ -71,7 +72,7 @@ def holds(text: str, value: Any, kind: str, decimal: str) -> bool:
         case "date":
             return value in dates_in(text)
         case "iban":
-            return re.fullmatch(r"[A-Z]{2}\d{13,32}", value) and value in text.replace(" ", "")
+            return value in [found.replace(" ", "") for found in IBAN.findall(text)]
         case _:
             words = " ".join(value.split())
             edge = rf"(?<!\w){re.escape(words)}(?!\w)"
@@ -192,7 +193,9 @@ def main() -> int:
         print(f"WRONG {answer} is missing")
         return 1
     try:
-        checker = Checker(tomllib.loads(path.read_text(encoding="utf-8")), json.loads(answer.read_text()))
+        checker = Checker(
+            tomllib.loads(path.read_text(encoding="utf-8")), json.loads(answer.read_text())
+        )
     except json.JSONDecodeError as reason:
         print(f"WRONG {answer} is no JSON: {reason}")
         return 1
