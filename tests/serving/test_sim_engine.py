@@ -88,6 +88,19 @@ def test_without_blocks_the_last_request_is_preempted_and_everybody_still_ends_w
     assert scheduler.gauges().kv_usage == 0
 
 
+def test_a_preempted_request_comes_before_those_that_wait():
+    scheduler, order = engine(max_num_batched_tokens=320), list[str]()
+    for name in "abcd":
+        made = request(prompt=300, output=100, seed=ord(name))  # 19 blocks of 64 at first, 25 at the end
+        made.on_output = lambda _produced, _ended, name=name: order.append(name)
+        scheduler.add(made)
+    run(scheduler)
+    assert scheduler.counters.preemptions == 1
+    last_of_b = len(order) - order[::-1].index("b")
+    assert order[last_of_b] == "c"
+    assert order.index("d") > last_of_b
+
+
 def test_the_beginning_of_a_prompt_that_was_seen_is_not_computed_again():
     scheduler = engine()
     shared = b"the same system prompt for all: " * 10  # 80 tokens, five full blocks
@@ -119,6 +132,16 @@ def test_cached_blocks_give_way_to_new_requests_the_longest_unused_first():
         scheduler.add(made)
         run(scheduler)
         assert made.cached_tokens == cached
+
+
+def test_a_request_aborted_while_its_prompt_is_computed_makes_no_token():
+    scheduler, seen = engine(), list[tuple[int, str | None]]()
+    gone = request(seen)
+    scheduler.add(gone)
+    under_way = scheduler.plan(0.0)
+    scheduler.abort(gone)
+    scheduler.apply(under_way, 0.1)
+    assert (seen, scheduler.counters.output_tokens, scheduler.counters.prompt_tokens) == ([], 0, 0)
 
 
 def test_an_aborted_request_makes_no_more_tokens_and_gives_its_blocks_back():
