@@ -24,12 +24,12 @@ from agents.trajectory import Trajectory
 from workspaces.process import Completed, run_process
 from workspaces.sandbox import SandboxKind
 
-Ending = Literal["end", "eof", "reset", "silence"]
+Ending = Literal["end", "eof", "reset", "silence", "hang-up"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """`ending`: the body's proper end, the connection closed in its middle, a TCP reset, or nothing more at all."""
+    """`ending`: the body's proper end, the connection closed in its middle, a TCP reset, nothing more at all, or no answer to begin with."""
 
     body: Sequence[bytes] = ()
     status: int = 200
@@ -83,6 +83,9 @@ class Endpoint:
             return await self._send(writer, Answer(body=[json.dumps({"data": self.models}).encode()], content_type="application/json"))
         self.asked.append(Asked(method=method, path=path, headers=headers, body=json.loads(body)))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer.ending == "hang-up":
+            writer.transport.abort()
+            return False
         whole = await self._send(writer, answer)
         if answer.ending == "silence":
             await reader.read()  # until the client gives up
@@ -104,7 +107,7 @@ class Endpoint:
             case "reset":
                 writer.transport.abort()
                 return False
-            case "silence":
+            case "silence" | "hang-up":
                 return False
 
 

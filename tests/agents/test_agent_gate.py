@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -58,7 +59,7 @@ async def test_s12_while_it_is_closed_requests_go_through_one_at_a_time(clock: A
     async with asyncio.TaskGroup() as group:
         for _ in range(16):
             group.create_task(agent())
-    gaps = [later - earlier for earlier, later in zip(passed, passed[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(passed)]
     assert min(gaps) >= PROBE_S
 
 
