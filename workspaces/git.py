@@ -46,6 +46,8 @@ OWN_SETTINGS: Mapping[str, str] = {
     "protocol.version": "2",
 }
 """What holds besides where the user's configuration does not: git reads ~/.config/git/ignore even without a configuration."""
+DIFF_OPTIONS = ("--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "-M", "--src-prefix=a/", "--dst-prefix=b/")
+"""The same for lists, counts and reviews, so that they agree."""
 KEPT_VARIABLES = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 

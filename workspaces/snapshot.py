@@ -8,9 +8,26 @@ Does not cover: files that `.gitignore` names (unless the agent forced them into
 
 from __future__ import annotations
 
+import asyncio
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from workspaces.workspace import Workspace
+import msgspec
+
+from workspaces.changes import Changes, find_changes
+from workspaces.errors import GitFailed
+from workspaces.git import DIFF_OPTIONS, Git, read_commit
+from workspaces.lock import file_lock
+from workspaces.workspace import Workspace, read_marker, verify_folder, write_record
+
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "Stationmaster",
+    "GIT_AUTHOR_EMAIL": "stationmaster@localhost",
+    "GIT_COMMITTER_NAME": "Stationmaster",
+    "GIT_COMMITTER_EMAIL": "stationmaster@localhost",
+}
+SNAPSHOTS = "refs/stationmaster/snapshots"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +41,118 @@ class Snapshot:
     deletions: int
 
 
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """The last snapshot, and the index as it was then. An index that looks otherwise belongs to a snapshot that was never finished."""
+
+    snapshot: Snapshot
+    index: tuple[int, int, int]
+    agent_index: tuple[int, int, int]
+
+
 async def take_snapshot(workspace: Workspace, *, message: str) -> Snapshot:
     """Commit the workspace as it is now at `refs/stationmaster/snapshots/<task>/<attempt>` in the hub.
 
     The parent is the attempt's snapshot before, at first the base commit. When nothing has changed since the last one, that one is
     returned and nothing is written. Calls for one workspace wait for each other. Raises GitFailed or WorkspaceError.
     """
-    raise NotImplementedError
+    async with file_lock(workspace.records / "lock"):
+        marker = read_marker(workspace)
+        verify_folder(workspace, marker)
+        await _sound_index(workspace)
+        last = _last(workspace)
+        agent_index = _signature(workspace.path / ".git" / "index")
+        changes = await find_changes(workspace, marker.submodules, look_for_forced=last is None or last.agent_index != agent_index)
+        if last is not None and not changes and last.index == _signature(workspace.index) and last.agent_index == agent_index:
+            return last.snapshot
+        await _update_index(workspace, changes)
+        tree = (await _git(workspace).run("write-tree")).decode().strip()
+        if last is None or last.snapshot.tree != tree:
+            snapshot = await _commit(workspace, tree, message)
+        else:
+            snapshot = last.snapshot
+        _remember(workspace, snapshot, agent_index)
+        return snapshot
+
+
+def _git(workspace: Workspace) -> Git:
+    return Git(git_dir=workspace.hub.path, work_tree=workspace.path, index=workspace.index)
+
+
+async def _sound_index(workspace: Workspace) -> None:
+    """An index that can be worked with: no lock of a git that was killed (the caller holds ours), and seeded when it was lost."""
+    workspace.index.with_name("index.lock").unlink(missing_ok=True)
+    if not _signature(workspace.index)[1]:
+        await _git(workspace).run("read-tree", await _parent(workspace))
+
+
+def _last(workspace: Workspace) -> Record | None:
+    """None at first, and when the record does not agree with the hub: then the tree is computed again."""
+    try:
+        record = msgspec.json.decode((workspace.records / "snapshot.json").read_bytes(), type=Record)
+        ref = (workspace.hub.path / _ref(workspace)).read_text().strip()
+    except (OSError, msgspec.DecodeError):
+        return None
+    return record if record.snapshot.commit == ref else None
+
+
+def _remember(workspace: Workspace, snapshot: Snapshot, agent_index: tuple[int, int, int]) -> None:
+    record = Record(snapshot=snapshot, index=_signature(workspace.index), agent_index=agent_index)
+    write_record(workspace.records / "snapshot.json", msgspec.json.encode(record))
+
+
+def _signature(path: Path) -> tuple[int, int, int]:
+    """(time of change in ns, size in bytes, inode); zeros when there is no such file."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+async def _update_index(workspace: Workspace, changes: Changes) -> None:
+    git = _git(workspace)
+    if changes.removed:
+        await git.run("update-index", "-z", "--force-remove", "--stdin", stdin=_lines(changes.removed))
+    if changes.present:
+        await git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_lines(changes.present))
+
+
+def _lines(paths: frozenset[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in sorted(paths))
+
+
+def _ref(workspace: Workspace) -> str:
+    return f"{SNAPSHOTS}/{workspace.task}/{workspace.attempt}"
+
+
+async def _parent(workspace: Workspace) -> str:
+    """The snapshot before, or the base commit."""
+    path = workspace.hub.path / _ref(workspace)
+    try:
+        return await asyncio.to_thread(lambda: path.read_text().strip())
+    except FileNotFoundError:
+        return workspace.base_commit
+
+
+async def _commit(workspace: Workspace, tree: str, message: str) -> Snapshot:
+    hub = workspace.hub
+    parent = await _parent(workspace)
+    commit = parent
+    if parent == workspace.base_commit or (await read_commit(hub.path, parent)).tree != tree:
+        writing = Git(git_dir=hub.path, env=IDENTITY)
+        text = message.replace("\0", "").encode("utf-8", "backslashreplace")
+        commit = (await writing.run("commit-tree", tree, "-p", parent, "-F", "-", stdin=text)).decode().strip()
+        await writing.run("update-ref", _ref(workspace), commit, parent if parent != workspace.base_commit else "0" * 40)
+    files, insertions, deletions = await count_changes(hub.path, workspace.base_commit, tree)
+    return Snapshot(commit=commit, tree=tree, files_changed=files, insertions=insertions, deletions=deletions)
+
+
+async def count_changes(hub: Path, old: str, new: str) -> tuple[int, int, int]:
+    """(files changed, lines inserted, lines deleted) between two trees or commits, renames detected."""
+    said = (await Git(git_dir=hub).run("diff-tree", "-r", "--shortstat", *DIFF_OPTIONS, old, new)).decode()
+    if not said.strip():
+        return 0, 0, 0
+    counts = {word[0]: int(number) for number, word in re.findall(r"(\d+) (file|insertion|deletion)", said)}
+    if "f" not in counts:
+        raise GitFailed(("git", "diff-tree", "--shortstat"), 0, f"unexpected output: {said[:200]}")
+    return counts["f"], counts.get("i", 0), counts.get("d", 0)
