@@ -62,7 +62,7 @@ class _Chunk(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Broken(Exception):  # noqa: N818 - never leaves this module
+class _Broken(Exception):
     """The stream says itself that it failed."""
 
 
