@@ -118,6 +118,9 @@ class Attempt:
         self._claim = claim
         self._live = live
         self._trajectory = Trajectory(site.home.trajectory(claim.task, claim.attempt))
+        # What the attempt has used of its seconds, kept beside the trajectory so that a resumed one does not begin at 0.
+        self._used = self._trajectory.path.with_suffix(".seconds")
+        self._agent: Agent | None = None
         self._keeper: SnapshotKeeper | None = None
 
     async def run(self) -> None:
@@ -129,7 +132,8 @@ class Attempt:
         await site.queue.move(claim, "running")
         async with asyncio.TaskGroup() as group:
             self._keeper = SnapshotKeeper(workspace, group=group, clock=site.clock, store=self._record, last_commit=claim.snapshot_commit)
-            await self._work(self._agent(workspace, sandbox), messages, sandbox, self._keeper)
+            self._agent = self._make_agent(workspace, sandbox)
+            await self._work(self._agent, messages, sandbox, self._keeper)
 
     async def _open_workspace(self) -> Workspace:
         """The attempt's own again when it is resumed, a fresh one otherwise."""
@@ -184,7 +188,7 @@ class Attempt:
         view = await self._site.store.read(lambda db: lookups.attempt(db, task, number))
         return Trajectory(path).load(), view.failure.message if view and view.failure else ""
 
-    def _agent(self, workspace: Workspace, sandbox: Sandbox) -> Agent:
+    def _make_agent(self, workspace: Workspace, sandbox: Sandbox) -> Agent:
         endpoint, spec = self._site.endpoint, self._claim.spec
         if endpoint.model is None:
             raise ModelUnavailable(endpoint.problem or "the engine has gone")
@@ -198,7 +202,14 @@ class Attempt:
             session=self._claim.task,
             after_step=self._after_step,
             window_tokens=endpoint.info.max_model_len if endpoint.info else None,
+            elapsed_s=self._used_s(),
         )
+
+    def _used_s(self) -> float:
+        try:
+            return float(self._used.read_text())
+        except (FileNotFoundError, ValueError):  # none yet, or the station was killed while it wrote
+            return 0.0
 
     async def _work(self, agent: Agent, messages: list[Message], sandbox: Sandbox, keeper: SnapshotKeeper) -> None:
         """Agent and checks take turns until the work is verified or the attempt has failed."""
@@ -249,6 +260,8 @@ class Attempt:
         await self._record(fact)
 
     async def _after_step(self, step: int, mutated: bool) -> list[User]:
+        if self._agent is not None:
+            self._used.write_text(f"{self._agent.elapsed_s:.1f}")
         if mutated and self._keeper is not None:
             self._keeper.begin(f"{self._claim.task}: step {step}")
         if not self._live.has_mail:
