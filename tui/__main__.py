@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,17 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         station.snapshot()
     except UserError as down:
         return _no(str(down), down.hint)
-    return _run(station, given.home, given.task, given.ascii)
+    return _run(station, given.task, given.ascii)
 
 
-def _run(station: Station, home: Path | None, task: str | None, ascii_only: bool | None) -> int:
+def _run(station: Station, task: str | None, ascii_only: bool | None) -> int:
     from tui.app import Dashboard
 
     app = Dashboard(station, task=task, ascii_only=ascii_only)
     app.run()
-    if app.return_code == 0:
-        again = f" --home {shlex.quote(str(home))}" if home is not None else ""
-        print(f"The agents go on. Back to the dashboard: stationmaster tui{again}", file=sys.stderr)  # noqa: T201
     return app.return_code or 0
 
 

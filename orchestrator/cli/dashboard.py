@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,8 +14,8 @@ from orchestrator.errors import UserError
 from orchestrator.home import Home
 
 
-def open_dashboard(home: Home, *, task: str | None = None) -> int:
-    """Show the dashboard until the person quits it. Its exit status.
+def open_dashboard(home: Home, *, task: str | None = None, stays: bool = True) -> int:
+    """Show the dashboard until the person quits it; then say how to come back, unless the station does not stay. Its exit status.
 
     UserError when stdin or stdout is not a terminal.
     """
@@ -28,9 +29,12 @@ def open_dashboard(home: Home, *, task: str | None = None) -> int:
     try:
         # From the folder that holds our packages: a folder `agents/` where the person stands must not shadow ours.
         packages = Path(orchestrator.__file__).parent.parent
-        return subprocess.run(argv, cwd=packages, check=False, preexec_fn=_obey_interrupts).returncode
+        code = subprocess.run(argv, cwd=packages, check=False, preexec_fn=_obey_interrupts).returncode
     finally:
         signal.signal(signal.SIGINT, before)
+    if stays and code == 0:
+        say_how_to_come_back(home)
+    return code
 
 
 def _obey_interrupts() -> None:
@@ -38,4 +42,5 @@ def _obey_interrupts() -> None:
 
 
 def say_how_to_come_back(home: Home) -> None:
-    note(f"the agents go on; come back with `stationmaster tui --home {home.path}`, stop with `stationmaster down --home {home.path}`")
+    where = "" if home == Home.at(None) else f" --home {shlex.quote(str(home.path))}"
+    note(f"the agents go on; `stationmaster tui{where}` brings the dashboard back, `stationmaster down{where}` stops the station")

@@ -76,7 +76,7 @@ def _run(place: DemoPlace, drafts: list[TaskDraft], *, agents: int, seed: int, a
     client.add(specs)
     dashboard = on_terminal() and sys.stdin.isatty() and not plain and not as_json
     if dashboard:
-        open_dashboard(place.home)
+        open_dashboard(place.home, stays=False)
         watch.poll()
         if not watch.done():
             note("the demo was left before its end; it has been stopped")

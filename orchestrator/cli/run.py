@@ -83,9 +83,7 @@ def _leave(home: Home, added: list[str], *, as_json: bool, plain: bool) -> int:
         say(f"queued {len(added)} tasks at the station of {home.path}")
         say("watch them with `stationmaster list`, `events --follow` or `tui`; `run --wait` would have waited for their end")
         return 0
-    code = open_dashboard(home)
-    say_how_to_come_back(home)
-    return code
+    return open_dashboard(home)
 
 
 def _wait(watch: Watch, home: Home, specs: list[TaskSpec], *, as_json: bool, quiet: bool) -> int:
