@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orchestrator
 from orchestrator.cli.output import note
+from orchestrator.client import StationClient
 from orchestrator.errors import UserError
 from orchestrator.home import Home
 
@@ -17,10 +18,11 @@ from orchestrator.home import Home
 def open_dashboard(home: Home, *, task: str | None = None, stays: bool = True) -> int:
     """Show the dashboard until the person quits it; then say how to come back, unless the station does not stay. Its exit status.
 
-    UserError when stdin or stdout is not a terminal.
+    UserError when stdin or stdout is not a terminal, StationDown when there is no station to show.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("the dashboard needs a terminal", hint="`stationmaster status`, `list` and `events --follow` work without one")
+    StationClient(home).status()
     argv = [sys.executable, "-m", "tui", "--home", str(home.path)]
     if task is not None:
         argv += ["--task", task]
