@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from orchestrator.serving.sim.script import load_scripts
 from orchestrator.taskfile import parse_task_file
 
-from .playing import DEMO, FAILS_ON_PURPOSE, TASKS, Played, checks, git, play, script_of
+from .playing import DEMO, FAILS_ON_PURPOSE, TASKS, Place, Played, git, play_all, script_of
 
 GOOD = [task for task in TASKS if task != FAILS_ON_PURPOSE]
 
@@ -29,9 +29,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def played(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
-    folder = tmp_path_factory.mktemp("played")
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(TASKS, pool.map(lambda task: play(task, repo, folder), TASKS), strict=True))
+    return asyncio.run(play_all(repo, tmp_path_factory.mktemp("played")))
 
 
 def test_there_are_32_tasks_of_three_kinds_and_a_script_for_each() -> None:
@@ -88,14 +86,14 @@ def test_no_byte_code_is_left_that_could_be_stale(played: dict[str, Played]) -> 
     assert [path for one in played.values() for path in one.tree.rglob("*.pyc")] == []
 
 
-def test_all_good_diffs_land_one_after_the_other(repo: Path, played: dict[str, Played], tmp_path: Path) -> None:
+async def test_all_good_diffs_land_one_after_the_other(repo: Path, played: dict[str, Played], tmp_path: Path) -> None:
     merged = tmp_path / "merged"
     git(repo, "clone", "--quiet", ".", str(merged))
     for task in GOOD:
         git(merged, "apply", "--index", stdin=played[task].diff)
-    with ThreadPoolExecutor(2) as pool:
-        ended = pool.map(lambda task: [done.returncode for done in checks(task, merged)], GOOD)
-    assert {task: codes for task, codes in zip(GOOD, ended, strict=True) if set(codes) != {0}} == {}
+    place = Place(merged)
+    ended = {task: [code for code, _ in await place.checks(task)] for task in GOOD}
+    assert {task: codes for task, codes in ended.items() if set(codes) != {0}} == {}
 
 
 def test_the_template_for_users_is_a_valid_task_file() -> None:

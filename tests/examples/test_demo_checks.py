@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .playing import DEMO, Tools, script_of, shell
+from .playing import DEMO, Place, script_of
 
 DOCUMENTS = {
     "invoice-nordwind": "nordwind-invoice",
@@ -23,14 +23,14 @@ DOCUMENTS = {
 LEDGERS = {"bank-nordbank": "nordbank-giro", "payments-payfast": "payfast", "card-harbour": "harbour-card"}
 
 
-def solved(task: str, folder: Path) -> Path:
+async def solved(task: str, folder: Path) -> Place:
     shutil.copytree(DEMO / "repo", folder / "repo", ignore=shutil.ignore_patterns("__pycache__"))
-    tools = Tools(task, folder / "repo")
+    place = Place(folder / "repo")
     for step in script_of(task):
         for call in step.get("call", []):
             if call["tool"] in ("edit", "write") or "tools/book.py" in call["arguments"].get("command", ""):
-                tools.call(call["tool"], call["arguments"])
-    return folder / "repo"
+                await place.call(call["tool"], call["arguments"])
+    return place
 
 
 def wrong(value: Any) -> Any:
@@ -65,14 +65,14 @@ def spoiled(answer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("task", DOCUMENTS)
-def test_one_wrong_thing_in_a_document_is_refused(task: str, tmp_path: Path) -> None:
-    repo, name = solved(task, tmp_path), DOCUMENTS[task]
-    out = repo / "out" / f"{name}.json"
+async def test_one_wrong_thing_in_a_document_is_refused(task: str, tmp_path: Path) -> None:
+    place, name = await solved(task, tmp_path), DOCUMENTS[task]
+    out = place.tree / "out" / f"{name}.json"
     answer = json.loads(out.read_text())
-    assert shell(f"python3 -B tools/check_document.py specs/{name}.toml", repo).returncode == 0
+    assert (await place.sh(f"python3 -B tools/check_document.py specs/{name}.toml"))[0] == 0
     cases = list(spoiled(answer))
     # One process for all cases: what is spoiled differs, the check is the same.
-    (repo / "cases.json").write_text(json.dumps([case for _, case in cases]))
+    (place.tree / "cases.json").write_text(json.dumps([case for _, case in cases]))
     program = (
         "import io, json, sys, contextlib; sys.path.insert(0, 'tools'); import check_document; "
         f"sys.argv = ['check', 'specs/{name}.toml']\n"
@@ -81,8 +81,8 @@ def test_one_wrong_thing_in_a_document_is_refused(task: str, tmp_path: Path) -> 
         "    with contextlib.redirect_stdout(io.StringIO()): code = check_document.main()\n"
         "    print(code)\n"
     )
-    (repo / "all.py").write_text(program)
-    codes = shell("python3 -B all.py", repo).stdout.split()
+    (place.tree / "all.py").write_text(program)
+    codes = (await place.sh("python3 -B all.py"))[1].split()
     assert len(codes) == len(cases)
     assert [what for (what, _), code in zip(cases, codes, strict=True) if code != "1"] == []
 
@@ -94,9 +94,9 @@ def test_specs_hold_no_expected_values() -> None:
 
 
 @pytest.mark.parametrize("task", LEDGERS)
-def test_one_wrong_thing_in_a_ledger_is_refused(task: str, tmp_path: Path) -> None:
-    repo, name = solved(task, tmp_path), LEDGERS[task]
-    ledger = repo / "ledger" / f"{name}.ledger"
+async def test_one_wrong_thing_in_a_ledger_is_refused(task: str, tmp_path: Path) -> None:
+    place, name = await solved(task, tmp_path), LEDGERS[task]
+    ledger = place.tree / "ledger" / f"{name}.ledger"
     text = ledger.read_text()
     blocks = text.rstrip("\n").split("\n\n")
     cases = {
@@ -109,9 +109,9 @@ def test_one_wrong_thing_in_a_ledger_is_refused(task: str, tmp_path: Path) -> No
         "another currency": re.sub(r" (EUR|GBP)", " USD", text),
         "words": text + "\nplease add the rest\n",
     }
-    assert shell(f"python3 -B tools/check_ledger.py {name}", repo).returncode == 0
+    assert (await place.sh(f"python3 -B tools/check_ledger.py {name}"))[0] == 0
     for what, spoilt in cases.items():
         assert spoilt != text, what
         ledger.write_text(spoilt)
-        done = shell(f"python3 -B tools/check_ledger.py {name}", repo)
-        assert (done.returncode, done.stdout[:5]) == (1, "WRONG"), f"{what}: {done.stdout}"
+        code, output = await place.sh(f"python3 -B tools/check_ledger.py {name}")
+        assert (code, output[:5]) == (1, "WRONG"), f"{what}: {output}"
