@@ -7,12 +7,33 @@ Does not cover: processor, memory and disk use; what other system folders let ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import pwd
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from workspaces.process import Completed
+import msgspec
+
+from workspaces.environment import command_environment
+from workspaces.errors import SandboxUnavailable
+from workspaces.local import LocalSandbox
+from workspaces.process import Completed, run_process
 from workspaces.sandbox import Sandbox, SandboxKind
+from workspaces.toolchains import Toolchains
 from workspaces.workspace import Workspace
+
+HOME = Path("/tmp/home")  # noqa: S108  inside the sandbox, where /tmp is its own
+TEMPORARY = Path("/tmp")  # noqa: S108  as above
+ALWAYS_HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/media", "/mnt/wslg")  # noqa: S108  hidden, not used
+SECRET_FILES = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab", "/etc/docker/key.json")
+SECRET_FOLDERS = ("/etc/ssl/private", "/etc/ssh", "/etc/sudoers.d", "/etc/wireguard", "/etc/NetworkManager/system-connections")
+"""What root may read; others cannot anyway."""
+FIRST_USER = 1000
+"""Accounts from here on are people, by the custom of all distributions."""
+NOBODY = 65534
 
 
 class BubblewrapSandbox:
@@ -21,18 +42,156 @@ class BubblewrapSandbox:
     kind: SandboxKind = "bubblewrap"
 
     def __init__(self, workspace: Path, *, objects: Path, hidden: Sequence[Path], path: str) -> None:
-        raise NotImplementedError
+        self._workspace = workspace.resolve()
+        self._environment = command_environment(path=path, home=HOME, temporary=TEMPORARY)
+        self._hidden = _hidden_folders(hidden)
+        forbidden = [folder.resolve() for folder in hidden]
+        homes = [home for home in (folder.resolve() for folder in _homes()) if home in self._hidden or self._is_hidden(home)]
+        sight = Toolchains(hidden=self._hidden, homes=homes, forbidden=forbidden).show_path(path)
+        shown = sorted(folder for folder in sight.folders if not _beneath_any(folder, sight.folders - {folder}))
+        self._arguments = [
+            *("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+            *_each("--tmpfs", self._hidden),
+            *_masks(),
+            *("--perms", "1777", "--tmpfs", f"{TEMPORARY}", "--dir", f"{HOME}"),
+            *(word for folder in shown for word in ("--ro-bind", f"{folder}", f"{folder}")),
+            *(
+                word
+                for link, says in sorted(sight.links.items())
+                if not _beneath_any(link, shown)
+                for word in ("--symlink", says, f"{link}")
+            ),
+            *("--ro-bind", f"{objects.resolve()}", f"{objects.resolve()}"),
+            *("--bind", f"{self._workspace}", f"{self._workspace}", "--chdir", f"{self._workspace}"),
+        ]
+
+    def _is_hidden(self, path: Path) -> bool:
+        return _beneath_any(path, self._hidden)
 
     async def run(self, command: str, *, timeout_s: float, limit_bytes: int) -> Completed:
         """As `Sandbox.run`."""
-        raise NotImplementedError
+        status = os.memfd_create("bwrap-status")
+        try:
+            sockets = [path for path in _listening_sockets() if not self._is_hidden(path)]
+            argv = ["bwrap", *self._arguments, *_cover(sockets), "--json-status-fd", f"{status}", "--", "/bin/sh", "-c", command]
+            done = await run_process(
+                argv,
+                cwd=Path("/"),
+                env=self._environment,
+                timeout_s=timeout_s,
+                limit_bytes=limit_bytes,
+                merge_output=True,
+                pass_fds=(status,),
+            )
+            started = done.timed_out or _says_exit(status)
+        except OSError as error:
+            raise SandboxUnavailable(f"bubblewrap cannot be started: {error}", hint="see: stationmaster doctor") from error
+        finally:
+            os.close(status)
+        if not started:
+            raise SandboxUnavailable(f"bubblewrap failed: {_last_words(done)}", hint="see: stationmaster doctor")
+        return done
+
+
+def _says_exit(status: int) -> bool:
+    """Whether bubblewrap reported an exit code: it does so only when the command was really started in a finished sandbox."""
+    os.lseek(status, 0, os.SEEK_SET)
+    text = os.read(status, 65_536)
+    return any("exit-code" in msgspec.json.decode(line, type=dict[str, int]) for line in text.splitlines() if line.strip())
+
+
+def _last_words(done: Completed) -> str:
+    return done.stdout.decode(errors="backslashreplace").strip()[-500:] or f"exit code {done.exit_code}, no message"
+
+
+def _each(option: str, paths: Sequence[Path]) -> list[str]:
+    return [word for path in paths for word in (option, f"{path}")]
+
+
+def _cover(paths: Sequence[Path]) -> list[str]:
+    return [word for path in paths for word in ("--ro-bind", "/dev/null", f"{path}")]
+
+
+def _masks() -> list[str]:
+    """Only what is there, and what we could read: a mount point cannot be made in a read-only tree."""
+    files = [Path(name) for name in SECRET_FILES if os.access(name, os.R_OK)]
+    folders = [Path(name) for name in SECRET_FOLDERS if Path(name).is_dir()]
+    return [*_cover(files), *_each("--tmpfs", folders)]
+
+
+def _beneath_any(path: Path, folders: Sequence[Path] | set[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _homes() -> set[Path]:
+    """The home directories of this account and of all people on this machine."""
+    homes = {Path(user.pw_dir) for user in pwd.getpwall() if FIRST_USER <= user.pw_uid < NOBODY or user.pw_uid == os.getuid()}
+    return {home for home in (*homes, Path.home(), Path("/root")) if home != Path("/") and home.is_dir()}
+
+
+def _hidden_folders(given: Sequence[Path]) -> tuple[Path, ...]:
+    """Real folders, the outer ones first and none inside another: a new empty file system hides all below it."""
+    wanted = {Path(name) for name in ALWAYS_HIDDEN} | _homes() | set(given) | {Path(tempfile.gettempdir())}
+    wanted |= {Path(value) for name in ("TMPDIR", "XDG_RUNTIME_DIR") if (value := os.environ.get(name))}
+    real = sorted({folder.resolve() for folder in wanted if folder.is_dir()} - {Path("/")})
+    return tuple(folder for folder in real if not any(folder != other and folder.is_relative_to(other) for other in real))
+
+
+def _listening_sockets() -> Iterator[Path]:
+    """Unix sockets with a path, of this network namespace: read-only mounts do not keep anybody from connecting to them."""
+    try:
+        table = Path("/proc/net/unix").read_text(errors="surrogateescape")
+    except OSError:
+        return
+    for line in set(table.splitlines()[1:]):
+        words = line.split(maxsplit=7)
+        if len(words) == 8 and words[7].startswith("/") and Path(words[7]).is_socket():
+            yield Path(words[7]).resolve()
 
 
 async def bubblewrap_problem() -> str | None:
     """None when bubblewrap works here; else one line that names the obstacle and the remedy."""
-    raise NotImplementedError
+    if sys.platform != "linux":
+        return "bubblewrap needs Linux: use --sandbox none"
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed: apt install bubblewrap (Fedora: dnf, Arch: pacman -S), or use --sandbox none"
+    argv = ["bwrap", "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    argv += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true"]
+    try:
+        done = await run_process(
+            argv, cwd=Path("/"), env={"PATH": os.environ.get("PATH", os.defpath)}, timeout_s=10, limit_bytes=4_096, merge_output=True
+        )
+    except OSError as error:
+        return f"bubblewrap cannot be started ({error}): reinstall it, or use --sandbox none"
+    if done.exit_code == 0:
+        return None
+    return f"bubblewrap does not work here ({_last_words(done)}): {_remedy()}"
+
+
+def _remedy() -> str:
+    if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+        return (
+            "Ubuntu's AppArmor forbids it; allow bwrap user namespaces with a profile (apt install apparmor-profiles, then "
+            "ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and apparmor_parser -r it), or "
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or use --sandbox none"
+        )
+    if _setting("kernel/unprivileged_userns_clone") == "0":
+        return "user namespaces are off: sysctl -w kernel.unprivileged_userns_clone=1, or use --sandbox none"
+    if _setting("user/max_user_namespaces") == "0":
+        return "user namespaces are off: sysctl -w user.max_user_namespaces=15000, or use --sandbox none"
+    return "in a container, allow user namespaces and mounts (docker run --privileged), or use --sandbox none"
+
+
+def _setting(name: str) -> str | None:
+    try:
+        return Path("/proc/sys", name).read_text().strip()
+    except OSError:
+        return None
 
 
 def open_sandbox(kind: SandboxKind, *, workspace: Workspace, hidden: Sequence[Path], path: str) -> Sandbox:
     """The sandbox of one workspace. Looks at PATH's folders (a few hundred stat calls), starts nothing."""
-    raise NotImplementedError
+    if kind == "none":
+        return LocalSandbox(workspace.path, path=path)
+    return BubblewrapSandbox(workspace.path, objects=workspace.hub.objects, hidden=hidden, path=path)

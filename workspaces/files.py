@@ -51,7 +51,7 @@ def read_file(root: Path, path: str, *, limit_bytes: int = READ_LIMIT_BYTES) -> 
             raise IsADirectoryError(errno.EISDIR, "is a folder", path)
         if not stat.S_ISREG(found.st_mode):
             raise PathRefused(f"{path} is no regular file")
-        with open(handle, "rb", closefd=False) as file:  # noqa: PTH123  a descriptor, not a path
+        with open(handle, "rb", closefd=False) as file:
             data = file.read(limit_bytes + 1)
     finally:
         os.close(handle)

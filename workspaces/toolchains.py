@@ -14,26 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PRIVATE = frozenset(
-    {
-        ".ssh",
-        ".gnupg",
-        ".aws",
-        ".azure",
-        ".config",
-        ".kube",
-        ".docker",
-        ".password-store",
-        ".mozilla",
-        ".claude",
-        ".codex",
-        ".netrc",
-        ".npmrc",
-        ".git-credentials",
-    }
+    {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".mozilla", ".claude", ".codex", ".netrc", ".npmrc"}
 )
 """Names directly below a home that are never shown, nor anything in them."""
 SHARED = frozenset({".local", ".cargo", "bin", ".config"})
 """Names directly below a home that look like a prefix but hold other things too: of these only single folders are shown."""
+PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "include", "share", "pyvenv.cfg")
 LINKS = 40
 
 
@@ -53,6 +39,7 @@ class Toolchains:
         self._homes = frozenset(homes)
         self._forbidden = tuple(forbidden)
         self._seen: set[Path] = set()
+        self._interpreters: set[Path] = set()
         self.sight = Sight(folders=set(), links={})
 
     def show_path(self, path: str) -> Sight:
@@ -68,13 +55,14 @@ class Toolchains:
         self._show(folder)
         self._show_prefix(folder)
         for tool in _children(folder):
-            real = self._trace(tool)
+            real = self._trace(tool) if tool.is_symlink() else tool
             if real is None or not real.is_file():
                 continue
             if real.parent != folder:
                 self._show_program(real)
             interpreter = _shebang(real)
-            if interpreter is not None:
+            if interpreter is not None and interpreter not in self._interpreters:
+                self._interpreters.add(interpreter)
                 found = self._trace(interpreter)
                 if found is not None and found.is_file():
                     self._show_program(found)
@@ -91,7 +79,7 @@ class Toolchains:
             return self._covered(folder)
         self._seen.add(folder)
         if (folder / "rustup").exists():
-            self._show(Path(os.environ.get("RUSTUP_HOME", prefix.parent / ".rustup")))
+            self._show(Path(os.environ.get("RUSTUP_HOME", prefix.parent / ".rustup")).resolve())
         base = _venv_base(prefix)
         if base is not None:
             found = self._trace(base)
@@ -102,12 +90,15 @@ class Toolchains:
         return self._covered(folder)
 
     def _parts_of_prefix(self, prefix: Path, folder: Path) -> Iterator[Path]:
-        libraries = [path.parent for path in prefix.glob("lib/python3*/os.py")]
+        libraries = [path.parent.resolve() for path in prefix.glob("lib/python3*/os.py")]
         libraries += [path for path in (prefix / "lib" / "node_modules",) if path.is_dir()]
         if self._is_shared(prefix):
             yield from libraries
-        elif libraries or (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir() or _is_version_switch(folder):
+        elif _is_version_switch(folder):
             yield prefix
+        elif libraries or (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir():
+            # A project that is its own virtual environment holds more than that.
+            yield from (prefix / name for name in PREFIX_PARTS) if (prefix / ".git").exists() else (prefix,)
 
     def _is_shared(self, prefix: Path) -> bool:
         return prefix in self._homes or (prefix.parent in self._homes and prefix.name in SHARED)
