@@ -168,6 +168,10 @@ def root(tmp_path: Path) -> Path:
     return workspace
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 @pytest.fixture
 def tools(root: Path) -> Toolbox:
     return Toolbox(root, ShellSandbox(root))
