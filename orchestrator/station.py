@@ -31,6 +31,7 @@ from orchestrator.events import Event, StationStarted, StationStopped
 from orchestrator.home import Home
 from orchestrator.hubs import Hubs
 from orchestrator.launch import StationOptions, hold_lock
+from orchestrator.leftovers import end_leftovers
 from orchestrator.merges import Merges
 from orchestrator.merging import MergeQueue
 from orchestrator.metrics import SAMPLE_S, LiveAttempt, ServerCount, TokenBook, Tokens
@@ -172,6 +173,8 @@ class Station:
     async def _reconcile(self, settings: Settings) -> None:
         """Store the settings, and bring what former incarnations left under way to where it can go on."""
         await self._queue.remember(SETTING, msgspec.Raw(msgspec.json.encode(settings)))
+        if ended := await asyncio.to_thread(end_leftovers, self._home.workspaces):
+            log.warning("ended %d commands that an earlier incarnation left running", len(ended))
         await self._merging.recover()
         orphans = await self._queue.interrupt_orphans(self._owner)
         if orphans:

@@ -80,13 +80,14 @@ def test_a_killed_station_goes_on_in_the_same_attempt_and_workspace(yard: Any) -
         {"expect": "two", **yard.call("write", path="c.txt", content="three\n")},
         yard.submit(),
     )
-    yard.up("slow")
+    pid = yard.up("slow")
     yard.client.add([yard.spec("task", checks=("cat b.txt c.txt",))])
     yard.wait_for(lambda event: isinstance(event.fact, StepCompleted), task="task")
     before = yard.row("task")
-    engine = yard.client.status().engine
+    children = psutil.Process(pid).children()
     yard.kill()
-    assert engine is not None
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert alive == []
     with pytest.raises(StationDown):
         yard.client.status()
     assert open_reader(yard.home).task("task").row.state == "running"
@@ -120,12 +121,32 @@ def test_a_planned_stop_leaves_nothing_running_and_the_work_goes_on_later(yard: 
     assert (detail.row.attempt, detail.attempts[0].resumptions) == (1, 0)
 
 
+def test_processes_that_a_killed_station_left_behind_end_at_the_next_start(yard: Any) -> None:
+    yard.script("task", yard.call("run", command="setsid sleep 300 & sleep 300"), yard.submit())
+    pid = yard.up()
+    yard.client.add([yard.spec("task")])
+    yard.wait_for(lambda event: isinstance(event.fact, ToolStarted), task="task")
+    left = sleepers(pid, 2)
+    yard.kill()
+    yard.up_again()
+    _, alive = psutil.wait_procs(left, timeout=5)
+    assert alive == []
+
+
+def sleepers(pid: int, count: int) -> list[psutil.Process]:
+    """The `sleep` commands below a station, once there are so many (`ToolStarted` comes just before they do)."""
+    while True:
+        found = [child for child in psutil.Process(pid).children(recursive=True) if child.name() == "sleep"]
+        if len(found) >= count:
+            return found
+
+
 def test_a_cancelled_task_stops_at_once_with_its_processes(yard: Any) -> None:
     yard.script("task", yard.call("run", command="sleep 300 & sleep 300"), yard.submit())
     pid = yard.up()
     yard.client.add([yard.spec("task")])
     yard.wait_for(lambda event: isinstance(event.fact, ToolStarted), task="task")
-    sleeping = [child for child in psutil.Process(pid).children(recursive=True) if child.name() == "sleep"]
+    sleeping = sleepers(pid, 2)
     assert yard.client.cancel("task").state == "cancelled"
     _, alive = psutil.wait_procs(sleeping, timeout=5)
     assert alive == []
