@@ -172,7 +172,7 @@ async def _patches(git: Git, old: str, new: str, shown: Sequence[_Listed], *, ev
     paths = [] if everything else [path.decode("utf-8", "surrogateescape") for file in shown for path in (file.old_path, file.path) if path]
     out = await git.run("diff-tree", "-r", "-p", *DIFF_OPTIONS, old, new, "--", *paths)
     # Lines of content begin with ' ', '+', '-' or '\', so this is always a header.
-    patches = [patch for patch in re.split(rb"^diff --git ", out, flags=re.MULTILINE)[1:]]
+    patches = re.split(rb"^diff --git ", out, flags=re.MULTILINE)[1:]
     if len(patches) != sum(file.patches for file in shown):
         raise GitFailed(("git", "diff-tree", "-p"), 0, f"{len(patches)} patches for {len(shown)} files")
     return patches

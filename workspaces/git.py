@@ -121,10 +121,10 @@ class Git:
 
 def failure(args: tuple[str, ...], done: Completed, *, hint: str = "") -> GitFailed:
     """What a git that ended badly has to say for itself."""
-    return GitFailed(("git", *args), done.exit_code, message(done), hint=hint)
+    return GitFailed(("git", *args), done.exit_code, complaint(done), hint=hint)
 
 
-def message(done: Completed) -> str:
+def complaint(done: Completed) -> str:
     """Git's stderr, decoded, without control characters, at most 2,000 characters."""
     text = done.stderr.decode("utf-8", "backslashreplace")
     return re.sub(r"[^\n\t -~\u00a0-\U0010ffff]", "?", text).strip()[:STDERR_LIMIT]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspaces.errors import GitFailed, RepositoryUnusable
-from workspaces.git import Git, message
+from workspaces.git import Git, complaint
 from workspaces.lock import file_lock
 from workspaces.process import Completed
 
@@ -129,7 +129,7 @@ def _unusable(repo: Path, done: Completed) -> RepositoryUnusable:
         return RepositoryUnusable(
             f"git does not trust {around}: it belongs to another user", hint=f"if you do: git config --global --add safe.directory {around}"
         )
-    return RepositoryUnusable(f"git cannot use {around}: {message(done)}", hint=f"see: git -C {around} status")
+    return RepositoryUnusable(f"git cannot use {around}: {complaint(done)}", hint=f"see: git -C {around} status")
 
 
 def _looks_like_one(folder: Path) -> bool:
@@ -205,7 +205,7 @@ async def _bring(hub: Hub, commit: str) -> None:
         "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", f"{source}", f"{commit}:{ref}"
     )
     if done.exit_code != 0:
-        raise RepositoryUnusable(f"{hub.repo} does not give commit {commit}: {message(done)}", hint=f"see: git -C {hub.repo} fsck")
+        raise RepositoryUnusable(f"{hub.repo} does not give commit {commit}: {complaint(done)}", hint=f"see: git -C {hub.repo} fsck")
 
 
 async def _clone(hub: Hub) -> None:
@@ -219,7 +219,7 @@ async def _clone(hub: Hub) -> None:
         cloning = Git(cwd=hub.path.parent, user_config=True)
         done = await cloning.attempt("clone", "--quiet", "--bare", "--no-tags", "--template=", f"{source}", f"{partial}")
         if done.exit_code != 0:
-            raise RepositoryUnusable(f"cannot clone {hub.repo}: {message(done)}", hint=f"see: git -C {hub.repo} fsck")
+            raise RepositoryUnusable(f"cannot clone {hub.repo}: {complaint(done)}", hint=f"see: git -C {hub.repo} fsck")
         await _stand_alone(partial)
         (partial / "info").mkdir(exist_ok=True)
         (partial / "info" / "attributes").write_text(ATTRIBUTES)
