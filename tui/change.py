@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.views import DiffDocument, FileView, HunkView, TaskDetail
-from tui.detail import check_lines, fact_lines, note_lines
+from tui.detail import check_lines, fact_lines, note_lines, numbers_line
 from tui.foreign import one_line, visible
 from tui.format import changes, counted, tokens
 from tui.line import BLANK, Line, Role, Span, line
@@ -75,7 +75,7 @@ def build(document: DiffDocument | None, detail: TaskDetail | None, *, unfolded:
     sections: list[Section] = []
     if detail is not None:
         sections.append(Section(label=_overview_label(detail), at=0))
-        lines += fact_lines(detail.row)
+        lines += [numbers_line(detail.row), *fact_lines(detail.row)]
         lines += note_lines(detail)
         if detail.checks:
             lines += [BLANK, line(Span("checks", "title")), *check_lines(detail.checks, unfolded=unfolded)]

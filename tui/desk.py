@@ -93,12 +93,15 @@ class Desk:
         else:
             self._post(DetailArrived(task, detail, entries))
 
-    def look_at_diff(self, task: str) -> None:
-        self._diffs.submit(lambda: self._diff(task))
+    def look_at_diff(self, task: str, *, remember: bool) -> None:
+        """Fetch a task's diff. `remember`: the station shall know that a person has seen this snapshot."""
+        self._diffs.submit(lambda: self._diff(task, remember))
 
-    def _diff(self, task: str) -> None:
+    def _diff(self, task: str, remember: bool) -> None:
         try:
             document = self._station.diff(task)
+            if remember:
+                self._station.look(task)
         except EXPECTED as error:
             self._post(LookFailed(task, "diff", trouble_of(error)))
         else:

@@ -26,8 +26,22 @@ def headline(row: TaskRow, state_age_s: float) -> Line:
     )
 
 
+def numbers_line(row: TaskRow) -> Line:
+    """What changes while an agent works."""
+    return _pairs(
+        [
+            ("attempt", str(row.attempt or UNKNOWN)),
+            ("step", UNKNOWN if row.step is None else str(row.step)),
+            ("out", grouped(row.output_tokens)),
+            ("tok/s", rate(row.tokens_per_s)),
+            ("diff", changes(row.insertions, row.deletions)),
+            ("files", UNKNOWN if row.files_changed is None else str(row.files_changed)),
+        ]
+    )
+
+
 def fact_lines(row: TaskRow) -> list[Line]:
-    """The task's numbers in three lines; a reason to wait or to have failed on top of them."""
+    """Why it waits or failed, or what became of it; then what it is and where."""
     lines: list[Line] = []
     if row.waiting_for:
         lines.append(line(Span("waits for ", "dim"), Span(one_line(row.waiting_for), "warn")))
@@ -37,17 +51,13 @@ def fact_lines(row: TaskRow) -> list[Line]:
         lines.append(line(Span("✓ approved", "good"), Span(", m merges it", "dim")))
     if row.merged_commit:
         lines.append(line(Span("✔ merged as ", "good"), row.merged_commit[:12]))
-    step = UNKNOWN if row.step is None else str(row.step)
-    lines.append(_pairs([("kind", row.kind), ("attempt", str(row.attempt)), ("step", step), ("agent", one_line(row.agent, limit=40))]))
     lines.append(
         _pairs(
             [
+                ("kind", row.kind),
+                ("agent", one_line(row.agent, limit=40)),
                 ("in", tokens(row.input_tokens)),
                 ("cached", tokens(row.cached_tokens)),
-                ("out", grouped(row.output_tokens)),
-                ("tok/s", rate(row.tokens_per_s)),
-                ("diff", changes(row.insertions, row.deletions)),
-                ("files", UNKNOWN if row.files_changed is None else str(row.files_changed)),
             ]
         )
     )

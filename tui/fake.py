@@ -84,6 +84,11 @@ class FakeStation:
             self.put(known)
             return known.row
 
+    def warn(self, warning: str) -> None:
+        """What the station says must be seen on every screen."""
+        with self._lock:
+            self._station = msgspec.structs.replace(self._station, warning=warning)
+
     def go_down(self) -> None:
         self._up.clear()
 
@@ -213,6 +218,12 @@ class FakeStation:
             return self.change(task)
 
         return self._command(said, "say", task, text)
+
+    def look(self, task: str) -> TaskRow:
+        def looked(known: FakeTask) -> TaskRow:
+            return self.change(task, state="in-review") if known.row.state == "verified" else known.row
+
+        return self._command(looked, "look", task)
 
     def _move(self, verb: str, task: str, state: State, comment: str = "") -> TaskRow:
         def moved(known: FakeTask) -> TaskRow:

@@ -5,7 +5,6 @@ A line is plain data, so everything up to the widgets is tested without a termin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -92,22 +91,22 @@ def spread(left: Line, right: Line, width: int) -> Line:
 
 
 def wrap(spans: Line, width: int, indent: int = 0) -> list[Line]:
-    """The line in rows of at most `width` cells, every character kept; rows after the first start with `indent` spaces.
+    """The line in rows of at most `width` cells, every character kept; rows after the first start with `indent` spaces, or fewer.
 
     A space near the edge is a better place than the middle of a word; no character is lost or moved.
     """
     if width_of(spans) <= width:
         return [spans]
-    indent = min(indent, width // 2)
+    if width < 2:
+        return [BLANK]
+    indent = min(indent, width - 2)
     rows: list[Line] = []
     row: list[Span] = []
     left = width
-    for text, role in _pieces(spans):
+    for text, role in spans:
         while text:
             head = _head(text, left)
             if not head:
-                if not row or width - indent < 2:
-                    return rows or [BLANK]
                 rows.append(tuple(row))
                 row, left = [Span(" " * indent)], width - indent
                 continue
@@ -116,10 +115,6 @@ def wrap(spans: Line, width: int, indent: int = 0) -> list[Line]:
             left = 0 if text else left - cell_len(head)
     rows.append(tuple(row))
     return rows
-
-
-def _pieces(spans: Line) -> Iterable[Span]:
-    return (span for span in spans if span.text)
 
 
 def _head(text: str, width: int) -> str:

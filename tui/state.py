@@ -72,8 +72,9 @@ class Model:
         return None if self.received_at is None else max(0.0, now - self.received_at)
 
     def stale(self, now: float) -> bool:
+        """Whether the numbers may no longer be true: too old, or nobody there to renew them."""
         age_s = self.age_s(now)
-        return age_s is None or age_s > STALE_S
+        return self.lost is not None or age_s is None or age_s > STALE_S
 
 
 def fold(model: Model, snapshot: Snapshot, now: float) -> Model:

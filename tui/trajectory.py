@@ -68,7 +68,7 @@ def trajectory_lines(entries: Sequence[Entry], *, unfolded: bool = False) -> lis
 def live_lines(text: str, step: int | None) -> list[Line]:
     """What the model writes at this moment."""
     head = line(Span(f"step {step} " if step is not None else "", "title"), Span("▌ writing now", "busy"))
-    return [BLANK, head, *(line(Span(part, "plain")) for part in lines_of(text, limit=4_000)[-40:])]
+    return [BLANK, head, *(line("  ", part) for part in lines_of(text, limit=4_000)[-40:])]
 
 
 def folded(parts: list[str], most: int) -> list[str | None]:

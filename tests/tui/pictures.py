@@ -7,8 +7,9 @@ import math
 import sys
 from pathlib import Path
 
-from tests.tui.scenario import busy_station
 from textual.pilot import Pilot
+
+from tests.tui.conftest import busy_station
 from tui.app import Dashboard
 from tui.state import Sample
 
@@ -48,14 +49,12 @@ async def settled(pilot: Pilot[None]) -> None:
         await pilot.pause(0.03)
 
 
-async def main() -> None:
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
-    folder.mkdir(parents=True, exist_ok=True)
+async def main(folder: Path) -> None:
     wanted = sys.argv[2:]
     for size in SIZES:
         shots: dict[str, tuple[str, ...]] = {
             "fleet": (),
-            "task": ("enter",),
+            "task": ("j", "enter"),
             "review": ("3", *["j"] * 2, "v"),
             "reject": ("3", "v", "x", *"use"),
             "help": ("question_mark",),
@@ -67,4 +66,6 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    chosen = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+    chosen.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(chosen))

@@ -50,10 +50,10 @@ class Open(Message):
 
 # For the end of a screen's own keys: a footer that is too narrow loses what is the same everywhere.
 TASK_KEYS: list[BindingType] = [
+    Binding("question_mark", "app.help", "Help", key_display="?"),
     Binding("c", "cancel_task", "Cancel"),
     Binding("r", "retry_task", "Retry"),
     Binding("s", "say_to_task", "Say"),
-    Binding("question_mark", "app.help", "Help", key_display="?"),
     Binding("colon", "app.command_palette", "Commands", show=False, key_display=":"),
 ]
 
@@ -102,6 +102,10 @@ class StationScreen(Screen[None]):
         self.query_one(Banner).show(model)
         self.set_class(model.stale(now) and model.received_at is not None, "-stale")
         self.show_body()
+
+    def show_again(self) -> None:
+        """Show what is known once more, after something of the screen's own has changed."""
+        self.show(self.model, self.now, large=self._large)
 
     def detail_arrived(self, message: DetailArrived) -> None:
         """A look-up came back. Screens that asked for none ignore it."""

@@ -12,10 +12,11 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
+from orchestrator.task import REVIEWABLE
 from tui.desk import Desk, DetailArrived, LookFailed
 from tui.foreign import visible
 from tui.line import Span, line
-from tui.screens.base import TASK_KEYS, Command, Open, ShowMe, StationScreen
+from tui.screens.base import TASK_KEYS, Command, Open, StationScreen
 from tui.state import ONLY, ORDERS, Only, Selection, needs_human
 from tui.widgets.fleet import FleetList
 from tui.widgets.header import Bar
@@ -35,8 +36,8 @@ class FleetScreen(StationScreen):
         *(Binding(str(i), f"only('{only}')", only, show=False) for i, only in enumerate(ONLY)),
         Binding("escape", "clear", "Clear the filter", show=False),
         Binding("z", "toggle_folds", "Unfold", show=False),
-        *TASK_KEYS,
         Binding("q", "app.leave", "Quit"),
+        *TASK_KEYS,
     ]
 
     def __init__(self, desk: Desk, task: str | None = None) -> None:
@@ -77,10 +78,15 @@ class FleetScreen(StationScreen):
     def show_body(self) -> None:
         self.tasks.show(self.model, self.selection, self.now)
         if self._wanted is not None and self.tasks.go_to(self._wanted):
-            self._wanted = None
+            self._open_wanted(self._wanted)
         self._show_listing()
         if self.pane.display:
             self.pane.show(self.selected, self.model, self.now)
+
+    def _open_wanted(self, task: str) -> None:
+        """The task that the dashboard was opened for: its review when it is up to a person, else its own screen."""
+        self._wanted = None
+        self.post_message(Open("review" if self.model.tasks[task].row.state in REVIEWABLE else "task", task))
 
     def _show_listing(self) -> None:
         """A line that says what is not as usual: a filter, an order, an empty list."""
@@ -134,7 +140,7 @@ class FleetScreen(StationScreen):
 
     def _select(self, selection: Selection) -> None:
         self.selection = selection
-        self.post_message(ShowMe())
+        self.show_again()
 
     def action_open_task(self) -> None:
         if self.selected is not None:

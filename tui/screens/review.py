@@ -16,8 +16,8 @@ from tui.change import build, summary, verdict_lines
 from tui.desk import CommandDone, Desk, DetailArrived, DiffArrived, LookFailed
 from tui.detail import headline
 from tui.foreign import one_line
-from tui.line import Line, Span, line
-from tui.screens.base import TASK_KEYS, Command, Open, ShowMe, StationScreen
+from tui.line import Line, Span, line, spread
+from tui.screens.base import TASK_KEYS, Command, Open, StationScreen
 from tui.state import Selection, group, listed, next_in, state_age_s
 from tui.widgets.header import Bar
 from tui.widgets.lister import Lister
@@ -34,13 +34,13 @@ class ReviewScreen(StationScreen):
         Binding("x", "reject", "Reject"),
         Binding("m", "merge", "Merge"),
         Binding("n", "next(1)", "Next"),
-        Binding("p", "next(-1)", "Previous"),
+        Binding("p", "next(-1)", "Prev"),
         Binding("J,right_square_bracket", "section(1)", "Next file", key_display="J"),
         Binding("K,left_square_bracket", "section(-1)", "Previous file", show=False),
         Binding("z", "toggle_folds", "Unfold", show=False),
         Binding("t", "trajectory", "Trajectory"),
-        *TASK_KEYS,
         Binding("q,escape", "app.go_back", "Back", key_display="q"),
+        *TASK_KEYS,
     ]
 
     def __init__(self, desk: Desk, task: str) -> None:
@@ -58,7 +58,7 @@ class ReviewScreen(StationScreen):
         yield Bar(id="verdict")
         with Horizontal(id="review"):
             yield SectionList(id="sections")
-            yield Pager(id="document", hanging=12)
+            yield Pager(id="document")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -86,12 +86,12 @@ class ReviewScreen(StationScreen):
         head = headline(row, state_age_s(seen, self.now)) if seen and row else line(Span(one_line(self._shown), "strong"))
         to_review = self._to_review()
         place = f"  {to_review.index(self._shown) + 1} of {len(to_review)} to review" if self._shown in to_review else ""
-        self.query_one("#headline", Bar).put([(Span(" "), *head, Span(place, "gutter"))])
+        self.query_one("#headline", Bar).put([spread((Span(" "), *head), line(Span(place, "gutter")), self.size.width - 1)])
         changed = row.changed_seq if row else 0
         if self.model.lost is None and self._asked_seq != changed:
             self._asked_seq = changed
             self.desk.look_up(self._shown, trajectory=False)
-            self.desk.look_at_diff(self._shown)
+            self.desk.look_at_diff(self._shown, remember=row is not None and row.state == "verified")
 
     def detail_arrived(self, message: DetailArrived) -> None:
         if message.task == self._shown:
@@ -146,7 +146,7 @@ class ReviewScreen(StationScreen):
         self._trouble, self._anew = [], True
         self.sections.move_to(0)
         self._draw()
-        self.post_message(ShowMe())
+        self.show_again()
 
     def action_next(self, step: int) -> None:
         every = listed(self.model, Selection(), self.now)

@@ -17,8 +17,8 @@ class TaskScreen(StationScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "review", "Review"),
         Binding("z", "toggle_folds", "Unfold"),
-        *TASK_KEYS,
         Binding("q,escape", "app.go_back", "Back", key_display="q"),
+        *TASK_KEYS,
     ]
 
     def __init__(self, desk: Desk, task: str) -> None:

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.line import Line, wrap
+from tui.line import Line, text_of, wrap
 from tui.widgets.paint import ROLE_CLASSES, strip_of
 
 SCROLL_KEYS: list[BindingType] = [
@@ -26,13 +26,23 @@ SCROLL_KEYS: list[BindingType] = [
 ]
 
 
+def _indent(spans: Line) -> int:
+    if spans and spans[0].role == "gutter":
+        return len(spans[0].text) + 2
+    text = text_of(spans)
+    return len(text) - len(text.lstrip(" ")) + 2
+
+
 class Pager(ScrollView, can_focus=True):
-    """With `follow` it stays at the end as lines come in, until somebody scrolls up."""
+    """With `follow` it stays at the end as lines come in, until somebody scrolls up.
+
+    Rows that go on with a line begin `hanging` cells in; None: a little more than the line itself.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = SCROLL_KEYS
 
-    def __init__(self, *, id: str | None = None, hanging: int = 0) -> None:  # noqa: A002 (Textual's name for it)
+    def __init__(self, *, id: str | None = None, hanging: int | None = None) -> None:  # noqa: A002 (Textual's name for it)
         super().__init__(id=id)
         self._lines: Sequence[Line] = ()
         self._rows: list[Line] = []
@@ -73,7 +83,7 @@ class Pager(ScrollView, can_focus=True):
         self._rows, self._row_of = [], []
         for spans in self._lines:
             self._row_of.append(len(self._rows))
-            self._rows += wrap(spans, width, self._hanging)
+            self._rows += wrap(spans, width, _indent(spans) if self._hanging is None else self._hanging)
         self.virtual_size = Size(width, len(self._rows))
         self.refresh()
 

@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from orchestrator.task import ACTIVE
 from orchestrator.views import TaskDetail, TaskRow
 from tui.desk import Desk, DetailArrived, LookFailed
-from tui.detail import detail_lines, follows_tail, headline
+from tui.detail import detail_lines, follows_tail, headline, numbers_line
 from tui.foreign import one_line
 from tui.line import BLANK, Line, Span, line
 from tui.state import Model, state_age_s
@@ -40,7 +40,7 @@ class TaskPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Bar(id="headline")
-        yield Pager(id="document", hanging=4)
+        yield Pager(id="document")
 
     @property
     def pager(self) -> Pager:
@@ -54,7 +54,9 @@ class TaskPane(Vertical):
         if seen is None:
             self.query_one("#headline", Bar).put([line(Span(" no task chosen", "dim"))])
             return
-        self.query_one("#headline", Bar).put([(Span(" "), *headline(seen.row, state_age_s(seen, now)))])
+        self.query_one("#headline", Bar).put(
+            [(Span(" "), *headline(seen.row, state_age_s(seen, now))), (Span(" "), *numbers_line(seen.row))]
+        )
         if model.lost is None:
             self._ask(seen.row, now)
 

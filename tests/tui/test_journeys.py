@@ -1,0 +1,366 @@
+"""What a person does at the screen, against the shipped fake station."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+from textual.widgets import Input, TextArea
+
+from tests.tui.conftest import busy_station, row, to_review
+from tui.app import Dashboard
+from tui.fake import FakeTask
+from tui.line import text_of
+from tui.screens.dialogs import CommentDialog, ConfirmDialog
+from tui.screens.fleet import FleetScreen
+from tui.screens.help import HelpScreen
+from tui.screens.review import ReviewScreen
+from tui.screens.task import TaskScreen
+from tui.widgets.fleet import FleetList
+from tui.widgets.header import Banner
+from tui.widgets.pager import Pager
+
+LIMIT_S = 10.0
+
+
+@asynccontextmanager
+async def dashboard(station, *, size=(120, 40), **options):
+    app = Dashboard(station, poll_s=0.1, back_off_s=(0.1,), ascii_only=False, **options)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.model.received_at is not None and isinstance(app.screen, FleetScreen | TaskScreen | ReviewScreen))
+        await until(pilot, lambda: app.model.tasks == {} or any(isinstance(s, FleetScreen) and s.tasks.ids for s in app.screen_stack))
+        yield app, pilot
+
+
+async def until(pilot, condition):
+    """Let the app work until something holds; fails after a while."""
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():
+            await pilot.pause(0.005)
+
+
+def told(app):
+    return [notification.message for notification in app._notifications]
+
+
+def shown(app):
+    """All the text of the document on the screen."""
+    return "\n".join(text_of(spans) for spans in app.screen.query_one(Pager).lines)
+
+
+def screen_text(app):
+    """The whole screen as characters."""
+    return "\n".join("".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips())
+
+
+async def test_watch_open_and_reject_with_a_comment():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        fleet = app.screen.query_one(FleetList)
+        assert fleet.chosen == "leap-years"
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen) and "step 3" in shown(app))
+        assert "writing now" in shown(app)
+        await pilot.press("q")
+        assert isinstance(app.screen, FleetScreen)
+
+        station.put(to_review("money-rounding", title="Round half to even"))
+        await until(pilot, lambda: app.model.row("money-rounding").state == "in-review")
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "ROUND_FLOOR" in shown(app))
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(app.screen, CommentDialog))
+        await pilot.press(*"keep the old sign", "ctrl+j", *"please", "enter")
+        await until(pilot, lambda: any("goes back to the agent" in message for message in told(app)))
+        assert station.calls == [("reject", "money-rounding", "keep the old sign\nplease")]
+        await until(pilot, lambda: app.model.row("money-rounding").state == "queued")
+        assert isinstance(app.screen, ReviewScreen)
+
+
+async def test_approve_then_merge_then_the_next():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        await pilot.press("3", "v")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "Ran 4 tests" in shown(app))
+        assert app.screen.selected == "split-cents"
+        await pilot.press("a")
+        await until(pilot, lambda: "split-cents approved; m merges it" in told(app))
+        await pilot.press("m")
+        await until(pilot, lambda: any(message.startswith("split-cents merged into main as c0ffee") for message in told(app)))
+        await until(pilot, lambda: app.model.row("split-cents").state == "merged")
+        await pilot.press("n")
+        assert app.screen.selected == "invoice-0398"
+        await pilot.press("p")
+        assert app.screen.selected == "tax-rounding"
+        assert station.calls == [("approve", "split-cents"), ("merge", "split-cents")]
+
+
+async def test_a_merge_that_conflicts_says_so_on_top_and_in_the_answer():
+    station = busy_station()
+    clash = to_review("clash")
+    clash.conflicts, clash.target_moved = ["shop/money.py"], True
+    station.put(clash)
+    async with dashboard(station, task="clash") as (app, pilot):
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "ROUND_FLOOR" in shown(app))
+        await until(pilot, lambda: "conflicts with main in shop/money.py" in screen_text(app) and "main has moved" in screen_text(app))
+        await pilot.press("m")
+        await until(pilot, lambda: "clash not merged: conflicts: shop/money.py" in told(app))
+
+
+async def test_a_refusal_is_shown_with_its_hint():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        await pilot.press("a")
+        await until(
+            pilot,
+            lambda: any(
+                "leap-years is failed, not to be reviewed\nonly verified tasks can be approved" in message for message in told(app)
+            ),
+        )
+
+
+async def test_a_diff_that_is_not_there_says_why():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        await pilot.press("1", "v")
+        await until(pilot, lambda: "queued-01 has no snapshot yet" in screen_text(app) and "its first step makes one" in screen_text(app))
+
+
+async def test_a_verified_task_counts_as_seen_once_its_diff_was_shown():
+    station = busy_station()
+    station.change("split-cents", state="verified")
+    async with dashboard(station, task="split-cents") as (app, pilot):
+        await until(pilot, lambda: app.model.row("split-cents").state == "in-review")
+        assert station.calls == [("look", "split-cents")]
+
+
+async def test_station_lost_and_regained():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        station.go_down()
+        await until(pilot, lambda: app.screen.query_one(Banner).display and app.screen.has_class("-stale"))
+        assert "station not answering since " in screen_text(app)
+        assert "money-rounding" in screen_text(app)
+        await pilot.press("j", "j")
+        assert app.screen.query_one(FleetList).chosen == "stock-negative"
+        await pilot.press("c", "y")
+        await until(pilot, lambda: any("no station is running" in message for message in told(app)))
+
+        station.change("stock-negative", step=7)
+        station.put(FakeTask(row=row("newcomer", "queued")))
+        station.come_back(pid=99)
+        await until(pilot, lambda: "the station answers again" in told(app))
+        await until(pilot, lambda: not app.screen.query_one(Banner).display and not app.screen.has_class("-stale"))
+        assert app.model.row("stock-negative").step == 7
+        assert app.model.row("newcomer") is not None
+        assert app.screen.query_one(FleetList).chosen == "stock-negative"
+
+
+async def test_a_station_that_hangs_never_freezes_the_keys():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        station.hold()
+        await pilot.press("j", "enter")
+        assert isinstance(app.screen, TaskScreen)
+        await pilot.press("q", "j", "j")
+        assert app.screen.query_one(FleetList).chosen == "csv-quotes"
+        station.release()
+        await pilot.press("enter")
+        await until(pilot, lambda: "step 3" in shown(app))
+
+
+async def test_commands_on_the_chosen_task():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        await pilot.press("r", *"look at 2000", "enter")
+        await until(pilot, lambda: "leap-years is queued again" in told(app))
+        await pilot.press("2", "g", "s", "enter")
+        assert isinstance(app.screen, CommentDialog), "saying nothing is no message"
+        await pilot.press(*"hello", "enter")
+        await until(pilot, lambda: len(station.calls) == 2)
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("n", "c", "y")
+        await until(pilot, lambda: len(station.calls) == 3)
+        assert station.calls == [
+            ("retry", "leap-years", "look at 2000"),
+            ("say", "money-rounding", "hello"),
+            ("cancel", "money-rounding", ""),
+        ]
+
+
+async def test_escape_gives_no_command():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        await pilot.press("r", *"no", "escape", "c", "escape")
+        assert isinstance(app.screen, FleetScreen)
+        assert station.calls == []
+
+
+async def test_filter_by_words_and_back():
+    async with dashboard(busy_station()) as (app, pilot):
+        fleet = app.screen.query_one(FleetList)
+        await pilot.press("slash", *"bank")
+        await until(pilot, lambda: set(fleet.ids) == {"bank-march", "bank-january", "bank-february"})
+        assert "3 of 32 tasks that match 'bank'" in screen_text(app)
+        await pilot.press("enter")
+        assert app.focused is fleet
+        await pilot.press("escape")
+        await until(pilot, lambda: len(fleet.ids) == 32)
+        assert app.screen.query_one("#filter", Input).value == ""
+
+
+async def test_filter_by_state_and_other_orders():
+    async with dashboard(busy_station()) as (app, pilot):
+        fleet = app.screen.query_one(FleetList)
+        await pilot.press("4")
+        await until(pilot, lambda: fleet.ids == ["leap-years"])
+        await pilot.press("0")
+        await until(pilot, lambda: len(fleet.ids) == 32)
+        await pilot.press("o", "o")
+        await until(pilot, lambda: fleet.ids[0] == "bank-february")
+        assert "sorted by id" in screen_text(app)
+
+
+async def test_jump_to_the_next_that_needs_a_person():
+    async with dashboard(busy_station()) as (app, pilot):
+        fleet = app.screen.query_one(FleetList)
+        await pilot.press("exclamation_mark")
+        assert fleet.chosen == "split-cents"
+        await pilot.press("exclamation_mark")
+        assert fleet.chosen == "invoice-0398"
+        await pilot.press("2", "exclamation_mark")
+        await until(pilot, lambda: fleet.chosen == "leap-years" and len(fleet.ids) == 32)
+
+
+async def test_vim_keys_and_arrows_move_and_the_cursor_stays_on_its_task():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        fleet = app.screen.query_one(FleetList)
+        await pilot.press("j", "down", "k", "up", "j")
+        assert fleet.chosen == "money-rounding"
+        await pilot.press("G")
+        assert fleet.chosen == "bank-february"
+        await pilot.press("ctrl+u", "g", "ctrl+d")
+        assert fleet.cursor > 5
+        await pilot.press("g", "j")
+        station.change("money-rounding", state="failed")
+        station.change("leap-years", state="queued")
+        await until(pilot, lambda: fleet.ids[0] == "money-rounding")
+        assert fleet.chosen == "money-rounding"
+        assert fleet.cursor == 0
+
+
+async def test_the_mouse_chooses_and_opens():
+    async with dashboard(busy_station()) as (app, pilot):
+        fleet = app.screen.query_one(FleetList)
+        await pilot.click(FleetList, offset=(20, 3))
+        assert fleet.chosen == "csv-quotes"
+        await pilot.click(FleetList, offset=(20, 3))
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen))
+        assert app.screen.selected == "csv-quotes"
+
+
+async def test_on_a_wide_screen_the_pane_follows_the_cursor():
+    async with dashboard(busy_station(), size=(200, 60)) as (app, pilot):
+        await until(pilot, lambda: "2000 is a leap year" in shown(app))
+        await pilot.press("j")
+        await until(pilot, lambda: "Make the failing test pass." in shown(app) and "writing now" in shown(app))
+
+
+async def test_live_text_is_followed_until_somebody_scrolls_up():
+    station = busy_station()
+    async with dashboard(station, size=(80, 24)) as (app, pilot):
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen) and "writing now" in shown(app))
+        pager = app.screen.query_one(Pager)
+        await until(pilot, lambda: pager.scroll_offset.y == pager.max_scroll_y > 0)
+        task = station._tasks["money-rounding"]
+        task.live_text = "more\n" * 30
+        await until(pilot, lambda: "more\n  more" in shown(app))
+        await until(pilot, lambda: pager.scroll_offset.y == pager.max_scroll_y)
+        await pilot.press("k", "k", "k")
+        stayed = pager.scroll_offset.y
+        task.live_text = "less\n" * 35
+        await until(pilot, lambda: "less\n  less" in shown(app))
+        await pilot.pause()
+        assert pager.scroll_offset.y == stayed < pager.max_scroll_y
+
+
+async def test_files_are_reached_by_key_and_outputs_unfold():
+    async with dashboard(busy_station(), size=(100, 20)) as (app, pilot):
+        await pilot.press("3", "v")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "Ran 4 tests" in shown(app))
+        pager = app.screen.query_one(Pager)
+        await pilot.press("J")
+        await until(pilot, lambda: text_of(pager.lines[pager.top_line()]).startswith("M shop/money.py"))
+        await pilot.press("K")
+        await until(pilot, lambda: pager.scroll_offset.y == 0)
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen))
+        await until(pilot, lambda: "lines folded" in shown(app))
+        await pilot.press("z")
+        await until(pilot, lambda: "lines folded" not in shown(app))
+
+
+async def test_help_and_palette_offer_everything():
+    async with dashboard(busy_station()) as (app, pilot):
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.press("q")
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert {
+            "Review the task",
+            "Cancel the task",
+            "Retry the task",
+            "Say something to the agent",
+            "Filter the list",
+            "Help",
+            "Leave",
+        } <= set(titles)
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert {"Approve the task", "Reject the task", "Merge the task", "Next to review"} <= set(titles)
+        await pilot.press("colon")
+        await until(pilot, lambda: type(app.screen).__name__ == "CommandPalette")
+        await pilot.press("escape")
+
+
+async def test_the_stations_warning_is_on_every_screen():
+    station = busy_station()
+    station.warn("commands run without a sandbox")
+    async with dashboard(station, size=(80, 24)) as (app, pilot):
+        for key, screen in (("enter", TaskScreen), ("v", ReviewScreen), ("q", FleetScreen)):
+            await until(pilot, lambda: "⚠ commands run without a sandbox" in screen_text(app))
+            await pilot.press(key)
+            await until(pilot, lambda screen=screen: isinstance(app.screen, screen))
+
+
+async def test_a_paste_with_line_breaks_is_one_comment():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, CommentDialog))
+        app.screen.query_one(TextArea).insert("one\ntwo")
+        await pilot.press("enter")
+        await until(pilot, lambda: station.calls == [("retry", "leap-years", "one\ntwo")])
+
+
+async def test_an_empty_station_says_what_to_do():
+    from tui.fake import FakeStation
+
+    async with dashboard(FakeStation()) as (app, pilot):
+        await until(pilot, lambda: "no tasks yet: add some with `stationmaster add`" in screen_text(app))
+        await pilot.press("enter", "v", "exclamation_mark", "c", "j", "G", "ctrl+d")
+        assert isinstance(app.screen, FleetScreen)
+
+
+async def test_q_leaves():
+    station = busy_station()
+    app = Dashboard(station)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await pilot.press("q")
+    assert app.return_code == 0
+    assert station.calls == []
