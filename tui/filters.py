@@ -40,12 +40,12 @@ def ascii_of(text: str) -> str:
 def speaks_utf8(environ: Mapping[str, str] = os.environ) -> bool:
     """Whether the terminal is to be sent UTF-8, by the locale that the user set.
 
-    Python itself puts LC_CTYPE=C.UTF-8 into a C locale, so that one says nothing when LANG is an explicit C.
+    Python itself sets LC_CTYPE=C.UTF-8 where LANG is C or names a locale that is not installed: then LANG is what the user said.
     No locale at all is the rule in containers, whose terminals speak UTF-8 nowadays.
     """
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         value = environ.get(name, "")
-        if not value or (name == "LC_CTYPE" and value == "C.UTF-8" and environ.get("LANG") in {"C", "POSIX"}):
+        if not value or (name == "LC_CTYPE" and value == "C.UTF-8" and environ.get("LANG")):
             continue
         return "utf-8" in value.lower() or "utf8" in value.lower()
     return True
