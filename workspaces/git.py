@@ -139,7 +139,7 @@ class Commit:
 
 
 async def read_commit(git_dir: Path, commit: str) -> Commit:
-    """A commit of the hub, read without starting a process. Raises GitFailed when it is not there."""
+    """A commit of the hub. Raises GitFailed when it is not there."""
     return await asyncio.to_thread(_read_commit, git_dir, commit)
 
 
@@ -147,17 +147,17 @@ def _read_commit(git_dir: Path, commit: str) -> Commit:
     # Takes 0.2 s to import, and looks for a git when it is: that is no reason to fail here.
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     from git import Repo
-    from git.db import GitDB
     from git.exc import GitError
-    from gitdb.exc import ODBError
 
+    environment = Git(git_dir=git_dir).environment() | {"GIT_COMMON_DIR": f"{git_dir}", "GIT_OBJECT_DIRECTORY": f"{git_dir / 'objects'}"}
     try:
-        # GitDB reads objects in this process; the default would leave two `git cat-file` behind until the repository is closed.
-        with Repo(git_dir, odbt=GitDB) as repo:
+        # Leaving the block ends the `git cat-file` that it keeps.
+        with Repo(git_dir) as repo:
+            repo.git.update_environment(**environment)
             found = repo.commit(commit)
             text = found.message if isinstance(found.message, str) else found.message.decode("utf-8", "replace")
             return Commit(id=found.hexsha, tree=found.tree.hexsha, parents=tuple(parent.hexsha for parent in found.parents), message=text)
-    except (GitError, ODBError, ValueError, OSError) as error:
+    except (GitError, ValueError, OSError) as error:
         raise GitFailed(("git", "cat-file", "commit", commit), None, f"{git_dir} does not hold it ({type(error).__name__})") from error
 
 
