@@ -13,7 +13,7 @@ from orchestrator.api import HEARTBEAT_S
 from orchestrator.bus import Bus, FellBehind
 from orchestrator.decisions import Decisions
 from orchestrator.endpoint import Endpoint
-from orchestrator.eventlog import events_after
+from orchestrator.eventlog import events_after, last_seq
 from orchestrator.events import Event
 from orchestrator.home import Home
 from orchestrator.hubs import Hubs
@@ -113,11 +113,17 @@ class StationService:
         return await diff_document(of, open_hub=self.hubs.open)
 
     async def events(self, after: int, *, task: str | None, follow: bool) -> AsyncIterator[Sequence[Event]]:
-        """Ends, with `follow`, when the reader has fallen behind or the station stops: the client comes back with its last `seq`."""
+        """Ends, with `follow`, when the reader has fallen behind or the station stops: the client comes back with its last `seq`.
+
+        Without it at what there was when it was asked: while agents work, new facts come as fast as they are read.
+        """
+        newest = await self.store.read(last_seq)
         with self.bus.follow() as follower:
             while page := await self._page(after, task):
                 yield page
                 after = page[-1].seq
+                if not follow and after >= newest:
+                    break
             while follow:
                 batch: list[Event] = []
                 try:
