@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -29,6 +30,9 @@ HINT = (
 _NUDGES = frozenset({NUDGE, CUT_OFF, MARKUP})
 _MARKUP = re.compile(r"<tool_call>|<function=|\[TOOL_CALLS\]|<\|tool_call")
 _DURATION = re.compile(r"\b\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds)\b")
+
+_Round: TypeAlias = tuple[str, str, str]
+"""A call's name, its arguments and its result."""
 
 
 def stuck(history: Sequence[Message]) -> Stuck | None:
@@ -61,16 +65,16 @@ def _silent_turns(history: Sequence[Message]) -> int:
     return count
 
 
-def _rounds(history: Sequence[Message]) -> list[tuple[str, str, str]]:
-    """The last answered calls with their results, both normalised, newest first: as many as can make a circle."""
+def _rounds(history: Sequence[Message]) -> list[_Round]:
+    """The last answered calls with their results, newest first: as many as can make a circle."""
     results: dict[str, str] = {}
-    rounds: list[tuple[str, str, str]] = []
+    rounds: list[_Round] = []
     for message in reversed(history):
         match message:
             case ToolResult(call_id=call_id, text=text):
-                results[call_id] = _DURATION.sub("…", text)
+                results[call_id] = text
             case Assistant(tool_calls=calls):
-                rounds += [(call.name, _normal(call.arguments), results[call.id]) for call in reversed(calls) if call.id in results]
+                rounds += [(call.name, call.arguments, results[call.id]) for call in reversed(calls) if call.id in results]
                 results = {}
             case _:
                 pass
@@ -79,16 +83,23 @@ def _rounds(history: Sequence[Message]) -> list[tuple[str, str, str]]:
     return rounds
 
 
-def _times_round(rounds: Sequence[object]) -> int:
+def _times_round(rounds: Sequence[_Round]) -> int:
     """How often the newest circle has been walked; `rounds` newest first."""
     most = 0
     for length in range(1, LONGEST_CIRCLE + 1):
         same = 0
-        while same + length < len(rounds) and rounds[same] == rounds[same + length]:
+        while same + length < len(rounds) and _alike(rounds[same], rounds[same + length]):
             same += 1
         if same:
             most = max(most, same // length + 1)
     return most
+
+
+def _alike(one: _Round, other: _Round) -> bool:
+    """Cheapest first: nearly all rounds differ in their arguments already."""
+    if one[0] != other[0] or not (one[1] == other[1] or _normal(one[1]) == _normal(other[1])):
+        return False
+    return one[2] == other[2] or _DURATION.sub("…", one[2]) == _DURATION.sub("…", other[2])
 
 
 def _normal(arguments: str) -> str:

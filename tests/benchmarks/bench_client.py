@@ -3,7 +3,9 @@
     python tests/benchmarks/bench_client.py [--streams 128] [--chunks 512] [--rate 50] [--rounds 2]
 
 A server in a process of its own sends `--streams` streams at once, `--rate` chunks a second each, one token a chunk. Only the client's
-CPU time counts, from the first request to the last reply, after one small warm-up. "(bare)" rows are for orientation.
+CPU time counts, from the first request to the last reply, after one small warm-up. "(bare)" rows are for orientation. A round that ended
+well behind the server's schedule is marked and counts only when there is no other: on a crowded machine chunks pile up, several are then
+read at once, and a client looks cheaper than it is.
 """
 
 from __future__ import annotations
@@ -202,7 +204,8 @@ def main() -> None:
     server = context.Process(target=server_process, args=(port_to, wanted.chunks, wanted.rate), daemon=True)
     server.start()
     url = f"http://127.0.0.1:{port_from.recv()}/v1"
-    best: dict[str, float] = {}
+    best: dict[str, tuple[bool, float]] = {}
+    planned_s = wanted.chunks / wanted.rate
     print(f"{wanted.streams} streams of {wanted.chunks} chunks, {wanted.rate:g} a second each; best of {wanted.rounds} rounds\n")
     print(f"{'client':<52}{'chunks':>8}{'wall s':>8}{'CPU s':>8}{'µs/chunk':>10}{'chunks/CPU s':>14}")
     for _ in range(wanted.rounds):
@@ -212,13 +215,16 @@ def main() -> None:
             client.start()
             chunks, cpu_s, wall_s = result_from.recv()
             client.join()
-            best[name] = max(best.get(name, 0.0), chunks / cpu_s)
-            print(f"{CLIENTS[name]:<52}{chunks:>8}{wall_s:>8.1f}{cpu_s:>8.2f}{cpu_s / chunks * 1e6:>10.1f}{chunks / cpu_s:>14,.0f}")
+            behind = wall_s > 1.15 * planned_s
+            best[name] = max(best.get(name, (False, 0.0)), (not behind, chunks / cpu_s))
+            print(
+                f"{CLIENTS[name]:<52}{chunks:>8}{wall_s:>8.1f}{cpu_s:>8.2f}{cpu_s / chunks * 1e6:>10.1f}{chunks / cpu_s:>14,.0f}{'  behind' * behind}"
+            )
     server.terminate()
     if {"ours", "sdk"} <= best.keys():
-        print(f"\nours / openai stream objects on the default transport: {best['ours'] / best['sdk']:.2f} (target: at least 4)")
+        print(f"\nours / openai stream objects on the default transport: {best['ours'][1] / best['sdk'][1]:.2f} (target: at least 4)")
     if {"ours", "bare"} <= best.keys():
-        print(f"ours / bare aiohttp + msgspec loop: {best['ours'] / best['bare']:.2f}")
+        print(f"ours / bare aiohttp + msgspec loop: {best['ours'][1] / best['bare'][1]:.2f}")
 
 
 if __name__ == "__main__":
