@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.errors import IllegalTransition, UserError
 from orchestrator.events import Event
+from orchestrator.store import StoreFull
 from orchestrator.task import TaskSpec
 from orchestrator.views import DiffDocument, LogDocument, MergeView, Snapshot, StatusDocument, TaskDetail, TaskRow
 from workspaces.errors import WorkspaceError
@@ -85,6 +86,7 @@ def make_app(service: Service, token: str) -> ASGIApp:
             UserError: _refused,
             WorkspaceError: _refused,
             IllegalTransition: _conflict,
+            StoreFull: _no_room,
             404: _unknown,
             405: _unknown,
             Exception: _fault,
@@ -209,6 +211,10 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _conflict(_: Request, error: Exception) -> Response:
     return _error(409, str(error), "its state has just changed: look again")
+
+
+async def _no_room(_: Request, error: Exception) -> Response:
+    return _error(507, f"the disk is full: {error}", "nothing was changed; make room and try again")
 
 
 async def _unknown(request: Request, _: Exception) -> Response:

@@ -18,6 +18,7 @@ from orchestrator.events import EngineDown, EngineUp
 from orchestrator.metrics import ServerCount, Window
 from orchestrator.queue import Queue
 from orchestrator.serving.prometheus import EngineMetrics, parse_metrics
+from orchestrator.store import StoreFull
 from orchestrator.views import EngineView
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ SERVER_COUNT = "server-count"
 
 
 class Endpoint:
-    """`counted` gives the agents' output tokens, taken down at each reading so that the two counts can be compared; `changed` is called when health turns."""
+    """`counted` gives the agents' output tokens, taken down at each reading so that the two counts can be compared; `changed` is called when health turns, `full` when the store had no room."""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Endpoint:
         server: ServerCount,
         counted: Callable[[], int],
         changed: Callable[[], None],
+        full: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._api_key = api_key
@@ -50,10 +52,12 @@ class Endpoint:
         self._queue = queue
         self._counted = counted
         self._changed = changed
+        self._full = full
         self._look_now = asyncio.Event()
         self._read_at: float | None = None
         self._window = Window()
         self._has_metrics = True
+        self._stored_count = b""
         self._models = contextlib.AsyncExitStack()
         self.server = server
         self.counted_at_reading: int | None = None
@@ -97,8 +101,11 @@ class Endpoint:
         async with self._models, aiohttp.ClientSession(headers=headers, timeout=limit) as session:
             while True:
                 if self.url is not None:
-                    self.problem = await self._probe(session, self.url)
-                    was_healthy = await self._tell(was_healthy)
+                    try:
+                        self.problem = await self._probe(session, self.url)
+                        was_healthy = await self._tell(was_healthy)
+                    except StoreFull:  # the reading stands; it is stored with the next one
+                        self._full()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(POLL_S):
                         await self._look_now.wait()
@@ -150,11 +157,15 @@ class Endpoint:
         reading = parse_metrics(body)
         self.metrics, self._read_at, self.counted_at_reading = reading, self._clock.monotonic(), self._counted()
         if reading.output_tokens is not None:
-            before = msgspec.structs.astuple(self.server)
             self.server.see(reading.output_tokens)
             self._window.add(self._read_at, reading.output_tokens)
-            if msgspec.structs.astuple(self.server) != before:
-                await self._queue.remember(SERVER_COUNT, msgspec.Raw(msgspec.json.encode(self.server)))
+            await self._store_count()
+
+    async def _store_count(self) -> None:
+        encoded = msgspec.json.encode(self.server)
+        if encoded != self._stored_count:
+            await self._queue.remember(SERVER_COUNT, msgspec.Raw(encoded))
+            self._stored_count = encoded
 
     def view(self) -> EngineView | None:
         """None when no endpoint is configured."""

@@ -14,7 +14,7 @@ from orchestrator import lookups, merges
 from orchestrator.errors import UserError
 from orchestrator.hubs import Hubs
 from orchestrator.merges import MergeRecord, Merges
-from orchestrator.store import Store, StoreFailed
+from orchestrator.store import Store, StoreFailed, StoreFull
 from orchestrator.task import TaskSpec
 from orchestrator.views import MergeView
 from workspaces.errors import WorkspaceError
@@ -39,6 +39,7 @@ class MergeQueue:
         self._hubs = hubs
         self._orders: asyncio.Queue[_Order] = asyncio.Queue()
         self._busy = asyncio.Lock()
+        self._unsettled = False
 
     async def merge(self, task: str) -> MergeView:
         """Waits until the merge has landed or was refused. UserError when the task is not approved or cannot be merged now."""
@@ -59,9 +60,14 @@ class MergeQueue:
             order = await self._orders.get()
             try:
                 async with self._busy:
+                    if self._unsettled:
+                        await self.recover()
                     view = await self._one(order.task)
             except UserError as refused:
                 _answer(order, refused)
+            except StoreFull:
+                self._unsettled = True
+                _answer(order, UserError("no room on the disk to write the merge down", hint="make room, then look what has become of it"))
             except BaseException:
                 order.done.cancel()
                 raise
@@ -124,7 +130,7 @@ class MergeQueue:
         return await target_tip(Path(record.repo), record.target) != prepared.target_commit
 
     async def recover(self) -> None:
-        """At start, before anything else: merges that were under way when the last station ended."""
+        """Merges of which the store does not know the end: at start those that the last station had under way, later those that a full disk cut off."""
         for record in await self._store.read(merges.unfinished):
             try:
                 landed = record.commit is not None and await has_landed(Path(record.repo), record.target, record.commit)
@@ -135,7 +141,8 @@ class MergeQueue:
                 log.info("%s: its merge had landed before the last station ended", record.task)
                 await self._records.landed(record.task, record.commit)
             else:
-                await self._records.refused(record.task, "the station ended before it landed")
+                await self._records.refused(record.task, "it was cut off before it landed")
+        self._unsettled = False
 
 
 def _answer(order: _Order, error: UserError) -> None:

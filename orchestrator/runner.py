@@ -55,6 +55,8 @@ class LocalRunner:
         self._full = full
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
+        self._cut_off: list[Claim] = []
+        """Claims whose attempts ended because the disk was full: given back as soon as that can be written."""
 
     @property
     def at_work(self) -> int:
@@ -85,6 +87,18 @@ class LocalRunner:
                 await self._clock.sleep(HEARTBEAT_S)
                 for claim, attempt in list(self._tasks.values()):
                     await self._heartbeat(claim, attempt)
+                await self._give_back()
+
+    async def _give_back(self) -> None:
+        while self._cut_off:
+            try:
+                await self._queue.release(self._cut_off[-1], "the disk was full")
+            except StoreFull:
+                return
+            except LeaseLost:
+                log.info("%s: somebody else has it already", self._cut_off[-1].task)
+            self._cut_off.pop()
+            self._ended()
 
     async def _heartbeat(self, claim: Claim, attempt: asyncio.Task[None]) -> None:
         try:
@@ -106,8 +120,8 @@ class LocalRunner:
         try:
             await self._work(claim, live)
         except StoreFull:
-            # Nothing can be written down now. The lease runs out, and the attempt goes on once there is room.
-            log.exception("%s/%d: no room to store its work", claim.task, claim.attempt)
+            log.warning("%s/%d: no room to store its work; it goes on once there is", claim.task, claim.attempt)
+            self._cut_off.append(claim)
             self._full()
         finally:
             self._book.close(key)

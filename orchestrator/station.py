@@ -41,7 +41,7 @@ from orchestrator.runner import LocalRunner
 from orchestrator.scheduler import Scheduler
 from orchestrator.server import ApiServer, bind
 from orchestrator.service import StationService
-from orchestrator.store import Store
+from orchestrator.store import Store, StoreFull
 from orchestrator.version import version
 from orchestrator.worker import Site, run_attempt
 
@@ -108,6 +108,7 @@ class Station:
             server=server,
             counted=lambda: self._book.total().output,
             changed=lambda: self._scheduler.nudge(),
+            full=lambda: self._scheduler.store_full(),
         )
         self._engine = self._engine_child(settings)
         self._site = Site(
@@ -224,8 +225,11 @@ class Station:
                 await self._runner.stop_all()
         except TimeoutError:
             log.warning("work is not ended after %.0f s; it is left to the next start", STOP_S)
-        await self._queue.release_all(self._owner)
-        await self._queue.log(StationStopped())
+        try:
+            await self._queue.release_all(self._owner)
+            await self._queue.log(StationStopped())
+        except StoreFull:
+            log.warning("no room to write the stop down; the next start finds the attempts as a crash would have left them")
         self._bus.close()
 
     def _publish(self, events: Sequence[Event]) -> None:

@@ -102,9 +102,10 @@ async def test_a_full_disk_ends_the_attempt_but_not_the_station_and_the_task_com
         made.runner.start(await claimed(desk, "a"))
         await made.full.wait()
         await made.done.wait()
-        await desk.clock.advance(LEASE_S + 1)
-        assert await desk.queue.expire_leases() == ["a"]
+        assert await desk.state("a") == "admitted"
+        await tick(desk)
         assert await desk.state("a") == "interrupted"
+        assert (await desk.detail("a")).attempts[0].resumptions == 0
 
 
 async def test_a_stop_waits_for_every_attempt_to_end(desk: Any) -> None:
