@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -31,7 +32,8 @@ class RowBook:
         self._rows: dict[str, tuple[TaskRow, float]] = {}
         self._changed: dict[str, None] = {}
         self._read_all = True
-        self.seq = 0
+        self._reading = asyncio.Lock()
+        self._seq = 0
         self.max_parallel = 0
 
     def publish(self, events: Sequence[Event]) -> None:
@@ -40,28 +42,34 @@ class RowBook:
             if event.task is None:
                 continue
             self._changed[event.task] = None
-        self.seq = max(self.seq, events[-1].seq) if events else self.seq
+        self._seq = max(self._seq, events[-1].seq) if events else self._seq
 
-    async def refresh(self) -> None:
-        """Read again what changed."""
-        now = time.time()
-        if self._read_all:
-            self._read_all, self._changed = False, {}
-            rows, self.max_parallel, seq = await self._store.read(
-                lambda db: (lookups.task_rows(db, now=now), lookups.totals(db).max_parallel, last_seq(db))
-            )
-            self._rows = {row.id: (row, now) for row in rows}
-            self.seq = max(self.seq, seq)
-            return
-        for row, read_at in self._rows.values():
-            if row.waiting_for is not None and now - read_at > STALE_S:
-                self._changed[row.id] = None
-        if not self._changed:
-            return
-        changed, self._changed = self._changed, {}
-        fresh, self.max_parallel = await self._store.read(lambda db: _read(db, list(changed), now))
-        for row in fresh:
-            self._rows[row.id] = (row, now)
+    async def refresh(self) -> int:
+        """Read again what changed; the sequence number up to which the rows are now true.
+
+        One reader at a time, and the number is taken before its read: an event that comes during the read is not yet
+        in the rows, so a client must be told to ask for it again.
+        """
+        async with self._reading:
+            now = time.time()
+            if self._read_all:
+                await self._read_everything(now)
+            for row, read_at in self._rows.values():
+                if row.waiting_for is not None and now - read_at > STALE_S:
+                    self._changed[row.id] = None
+            seq, changed, self._changed = self._seq, self._changed, {}
+            if changed:
+                fresh, self.max_parallel = await self._store.read(lambda db: _read(db, list(changed), now))
+                self._rows.update({row.id: (row, now) for row in fresh})
+            return seq
+
+    async def _read_everything(self, now: float) -> None:
+        rows, self.max_parallel, seq = await self._store.read(
+            lambda db: (lookups.task_rows(db, now=now), lookups.totals(db).max_parallel, last_seq(db))
+        )
+        self._rows = {row.id: (row, now) for row in rows}
+        self._seq = max(self._seq, seq)
+        self._read_all = False
 
     def rows(self, after: int = 0) -> list[TaskRow]:
         """In the order of submission: rows that changed after that sequence number, and all that are at work."""
@@ -89,7 +97,8 @@ class RowBook:
             return structs.replace(
                 row,
                 state_age_s=row.state_age_s + age_s,
-                output_tokens=max(row.output_tokens or 0, live.meter.output_tokens),
+                # An engine that reports no usage leaves it unknown, not 0.
+                output_tokens=max(row.output_tokens or 0, live.meter.output_tokens) or row.output_tokens,
                 tokens_per_s=self._book.rate((row.id, row.attempt)),
                 activity=live.activity,
             )
