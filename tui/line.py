@@ -123,8 +123,15 @@ def _head(text: str, width: int) -> str:
         return ""
     if text.isascii():
         return _at_word(text[:width], text)
-    first = chop_cells(text, width)[0] if cell_len(text) > width else text
-    return _at_word(first, text) if cell_len(first) <= width else ""
+    head = text[:width]
+    if cell_len(head) > width:
+        head = chop_cells(head, width)[0]
+    if cell_len(head) > width:
+        return ""
+    end = len(head)
+    while end < len(text) and cell_len(text[end]) == 0:
+        end += 1
+    return _at_word(text[:end], text)
 
 
 def _at_word(head: str, text: str) -> str:
