@@ -91,7 +91,7 @@ def _report(watch: Watch, result: RunResult, place: DemoPlace, *, as_json: bool)
     if as_json:
         print_json(result)
         return
-    for line in summary(watch, result):
+    for line in summary(watch, result, on_purpose=MEANT_TO_FAIL):
         say(line)
     say(f"{result.max_parallel} agents were at work at once; the engine is a simulation, the diffs and checks are real")
     if not place.kept:

@@ -122,8 +122,8 @@ def hub_of(home: Home, specs: list[TaskSpec]) -> Path | None:
     return hub if hub.is_dir() else None
 
 
-def summary(watch: Watch, result: RunResult) -> list[str]:
-    """What became of the tasks, in words."""
+def summary(watch: Watch, result: RunResult, *, on_purpose: frozenset[str] = frozenset()) -> list[str]:
+    """What became of the tasks, in words. `on_purpose`: tasks that are meant to fail."""
     speed = "" if result.tokens_per_s is None else f", {result.tokens_per_s:,.0f} tokens/s"
     took = "" if result.wall_s is None else f" in {result.wall_s:.0f} s"
     lines = ["", f"{result.verified} of {result.tasks} tasks verified, {result.failed} failed{took}{speed}"]
@@ -132,7 +132,8 @@ def summary(watch: Watch, result: RunResult) -> list[str]:
         if task in result.not_run:
             lines.append(f"    {one_line(task)}: never started, {one_line(result.not_run[task])} did not succeed")
         elif row.state not in VERIFIED:
-            lines.append(f"    {one_line(task)}: {row.state}" + (f": {one_line(row.failure.message)}" if row.failure else ""))
+            meant = ", on purpose" if task in on_purpose else ""
+            lines.append(f"    {one_line(task)}: {row.state}{meant}" + (f": {one_line(row.failure.message)}" if row.failure else ""))
     if result.unattributed_tokens:
         lines.append(f"    the engine counted {result.unattributed_tokens:+,} tokens that no task accounts for")
     return lines
