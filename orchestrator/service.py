@@ -69,7 +69,7 @@ class StationService:
         )
 
     async def snapshot(self, after: int) -> Snapshot:
-        await self.rows.refresh()
+        seq = await self.rows.refresh()
         station = StationView(
             pid=os.getpid(),
             version=version(),
@@ -79,7 +79,7 @@ class StationService:
             warning=self.scheduler.warning,
         )
         return Snapshot(
-            seq=self.rows.seq,
+            seq=seq,
             at=time.time(),
             station=station,
             engine=self.endpoint.view(),
