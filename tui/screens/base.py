@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, cast
+from typing import ClassVar, Literal, NamedTuple, cast
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -20,6 +20,7 @@ from tui.line import line
 from tui.screens.dialogs import CommentDialog, ConfirmDialog
 from tui.state import Model, Only
 from tui.widgets.header import Banner, Bar, Header
+from tui.widgets.paint import ROLE_CLASSES
 
 MIN_WIDTH = 60
 MIN_HEIGHT = 12
@@ -60,6 +61,8 @@ TASK_KEYS: list[BindingType] = [
 
 class StationScreen(Screen[None]):
     """Subclasses give `body`, `show_body` and `selected`."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()

@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from tui.line import BLANK, Line, Span, line
 from tui.widgets.pager import Pager
+from tui.widgets.paint import ROLE_CLASSES
 
 KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
@@ -74,6 +75,7 @@ def help_lines() -> list[Line]:
 
 
 class HelpScreen(ModalScreen[None]):
+    COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss(None)", "Back")]
 
     def compose(self) -> ComposeResult:

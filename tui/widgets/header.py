@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.header import TALL, banner_lines, header_lines
 from tui.line import Line
 from tui.state import Model, Only
-from tui.widgets.paint import ROLE_CLASSES, strip_of
+from tui.widgets.paint import strip_of
 
 
 class Bar(Widget):
     """A few lines that are drawn again only when they say something else."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 (Textual's name for it)
         super().__init__(id=id)

@@ -14,13 +14,12 @@ from textual.strip import Strip
 
 from tui.line import Line, crop
 from tui.widgets.pager import SCROLL_KEYS
-from tui.widgets.paint import ROLE_CLASSES, strip_of
+from tui.widgets.paint import strip_of
 
 
 class Lister(ScrollView, can_focus=True):
     """Rows come from `row(index, chosen)`; the owner says with `update` how many there are."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = SCROLL_KEYS
 
     @dataclass

@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui.line import Line, text_of, wrap
-from tui.widgets.paint import ROLE_CLASSES, strip_of
+from tui.widgets.paint import strip_of
 
 SCROLL_KEYS: list[BindingType] = [
     Binding("j,down", "move(1)", "Down", show=False),
@@ -39,7 +39,6 @@ class Pager(ScrollView, can_focus=True):
     Rows that go on with a line begin `hanging` cells in; None: a little more than the line itself.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = SCROLL_KEYS
 
     def __init__(self, *, id: str | None = None, hanging: int | None = None) -> None:  # noqa: A002 (Textual's name for it)

@@ -10,6 +10,8 @@ from textual.widget import Widget
 from tui.line import ROLES, Line, Role
 
 ROLE_CLASSES = {f"role--{role}" for role in ROLES}
+"""The component classes of every screen that has widgets of ours."""
+_GROUNDED: frozenset[Role] = frozenset({"added", "removed", "alarm", "badge", "pick"})
 
 
 def strip_of(widget: Widget, spans: Line, width: int, *, under: Role | None = None) -> Strip:
@@ -29,4 +31,9 @@ def _fills(spans: Line) -> bool:
 
 
 def _look(widget: Widget, role: Role) -> Style:
-    return widget.rich_style if role == "plain" else widget.get_component_rich_style(f"role--{role}")
+    """The screen knows the looks, once for all of its widgets; a role without a ground of its own stands on the widget's."""
+    own = widget.rich_style
+    if role == "plain":
+        return own
+    look = widget.screen.get_component_rich_style(f"role--{role}")
+    return look if role in _GROUNDED else look + Style(bgcolor=own.bgcolor)
