@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 from urllib.parse import urlsplit
@@ -39,9 +39,9 @@ GRACE_S = 5.0
 """How long the rest (usage, `[DONE]`) may take once the finish reason came."""
 STALE_S = 1.0
 """A connection error sooner than this may be a kept-alive connection that the server had closed; it is tried once again at once."""
-PAUSE_PER_STREAM_S = 0.0004
+PAUSE_PER_STREAM_S = 0.0008
 """Between the first text and the finish reason a stream is read at intervals of this times the streams at work, so that all of them
-together wake the station at most 2,500 times a second: at 256 streams of 47 chunks a second that takes 40 % off the client's CPU.
+together wake the station some 1,250 times a second: at 256 streams of 47 chunks a second that takes 40 % off the client's CPU.
 """
 LONGEST_PAUSE_S = 0.1
 """Bounds what the end of a reply may be noticed late; the time to first token is not touched."""
@@ -194,8 +194,7 @@ class OpenAIModel:
         events, pieces = EventStream(), response.iter_bytes()
         while not builder.done:
             try:
-                async with asyncio.timeout(GRACE_S if builder.finish_reason else None):
-                    piece = await anext(pieces)
+                piece = await (_soon(pieces) if builder.finish_reason else anext(pieces))
             except StopAsyncIteration:
                 break
             except Exception as error:
@@ -221,6 +220,11 @@ async def discover(url: str, *, api_key: str | None = None) -> ModelInfo:
     """The first model that the endpoint lists. Raises `ModelUnavailable` or `ModelRejected`."""
     async with OpenAIModel(url, api_key=api_key, idle_s=CONNECT_S) as model:
         return await model.info()
+
+
+async def _soon(pieces: AsyncIterator[bytes]) -> bytes:
+    async with asyncio.timeout(GRACE_S):
+        return await anext(pieces)
 
 
 def _client(url: str, api_key: str | None, idle_s: float) -> AsyncOpenAI:
