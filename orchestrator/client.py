@@ -153,7 +153,7 @@ class StationClient:
     def _down(self, cause: Exception | None) -> StationDown:
         if isinstance(cause, TimeoutError):
             return StationDown(f"the station of {self.home.path} does not answer", hint=f"look into {self.home.log}")
-        return StationDown(f"no station is running for {self.home.path}", hint="start it with `stationmaster up`")
+        return StationDown(f"no station is running for {self.home.path}", hint=f"start it with `stationmaster up{self.home.option()}`")
 
 
 class Added(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shlex
 import stat
 import tempfile
 from dataclasses import dataclass
@@ -70,6 +71,10 @@ class Home:
 
     def trajectory(self, task: str, attempt: int) -> Path:
         return self.trajectories / task / f"{attempt}.jsonl"
+
+    def option(self) -> str:
+        """What a command needs to find this home, as in ` --home /srv/home` with its leading blank; '' for the default home."""
+        return "" if self.path == default_home() else f" --home {shlex.quote(str(self.path))}"
 
     def exists(self) -> bool:
         return self.database.exists()

@@ -92,7 +92,9 @@ class OfflineReader:
         async def made(repo: str, commit: str) -> Hub:
             path = hub_path(Path(repo), hubs=hubs)
             if commit != of.spec.base_commit or not path.exists():
-                raise WorkspaceError(f"the hub of {repo} does not hold {commit[:12]}", hint="start the station: `stationmaster up`")
+                raise WorkspaceError(
+                    f"the hub of {repo} does not hold {commit[:12]}", hint=f"start the station: `stationmaster up{self.home.option()}`"
+                )
             return Hub(path=path, repo=Path(repo))
 
         from workspaces.errors import WorkspaceError
@@ -107,7 +109,8 @@ class OfflineReader:
         """`follow` is refused: nothing will happen while the station is down."""
         if follow:
             raise UserError(
-                f"no station is running for {self.home.path}: there is nothing to follow", hint="start it with `stationmaster up`"
+                f"no station is running for {self.home.path}: there is nothing to follow",
+                hint=f"start it with `stationmaster up{self.home.option()}`",
             )
         with open_readonly(self.home.database) as db:
             while page := events_after(db, after, task=task, limit=PAGE_EVENTS):

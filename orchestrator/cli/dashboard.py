@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import subprocess
 import sys
@@ -44,5 +43,5 @@ def _obey_interrupts() -> None:
 
 
 def say_how_to_come_back(home: Home) -> None:
-    where = "" if home == Home.at(None) else f" --home {shlex.quote(str(home.path))}"
+    where = home.option()
     note(f"the agents go on; `stationmaster tui{where}` brings the dashboard back, `stationmaster down{where}` stops the station")

@@ -158,7 +158,7 @@ def _station(home: Home) -> Iterator[Finding]:
             check="station",
             verdict="ok",
             found=f"none runs{left}",
-            remedy="`stationmaster up` starts one and replaces the socket" if stale else "",
+            remedy=f"`stationmaster up{home.option()}` starts one and replaces the socket" if stale else "",
         )
         return
     try:

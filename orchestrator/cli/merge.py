@@ -27,20 +27,20 @@ def merge(home: Home, as_json: bool, tasks: tuple[str, ...]) -> int:
     client = station(home)
     wanted = list(tasks) or [row.id for row in client.tasks() if row.approved and row.state in ("verified", "in-review", "conflicted")]
     if not wanted and not as_json:
-        say("nothing is approved; see `stationmaster review`")
+        say(f"nothing is approved; see `stationmaster review{home.option()}`")
         return 0
     views: list[MergeView] = []
     for task in wanted:
         view = client.merge(task)
         views.append(view)
         if not as_json:
-            _tell(view)
+            _tell(view, home)
     if as_json:
         print_json(views)
     return 0 if all(view.state == "merged" for view in views) else 1
 
 
-def _tell(view: MergeView) -> None:
+def _tell(view: MergeView, home: Home) -> None:
     name = one_line(view.task)
     if view.state == "merged":
         say(f"{name}: merged into {one_line(view.target or '?')} as {(view.commit or '')[:12]}")
@@ -49,4 +49,6 @@ def _tell(view: MergeView) -> None:
     for path in view.conflicts:
         note(f"    conflict in {one_line(path)}")
     if view.conflicts:
-        note(f"\nhint: `stationmaster retry {name}` does it again on the present state of {one_line(view.target or 'the branch')}")
+        note(
+            f"\nhint: `stationmaster retry {name}{home.option()}` does it again on the present state of {one_line(view.target or 'the branch')}"
+        )

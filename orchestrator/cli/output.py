@@ -137,6 +137,11 @@ def count(number: int | None) -> str:
     return f"{number / 1e3:.0f}k" if number < 1_000_000 else f"{number / 1e6:.1f}M"
 
 
+def plural(number: int, noun: str) -> str:
+    """'1 file', '3 files'."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def age(seconds: float | None) -> str:
     """'42s', '3m', '5h', '2d'; None as '—'."""
     if seconds is None:

@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.dashboard import open_dashboard
 from orchestrator.cli.options import with_home, with_json
-from orchestrator.cli.output import age, columns, on_terminal, one_line, paint, print_json, say, table, visible
+from orchestrator.cli.output import age, columns, on_terminal, one_line, paint, plural, print_json, say, table, visible
 from orchestrator.cli.reading import need_home, read, station
 from orchestrator.cli.work import diff_size, tell
 from orchestrator.errors import StationDown, UserError
@@ -37,7 +37,7 @@ def review(home: Home, as_json: bool, task: str | None) -> int:
     if as_json:
         print_json(waiting)
         return 0
-    for line in _waiting_lines(waiting):
+    for line in _waiting_lines(waiting, home):
         say(line)
     return 0
 
@@ -47,7 +47,7 @@ def ranked(waiting: list[TaskRow]) -> list[TaskRow]:
     return sorted(waiting, key=lambda row: (row.approved, -row.priority, -row.state_age_s))
 
 
-def _waiting_lines(waiting: list[TaskRow]) -> Iterator[str]:
+def _waiting_lines(waiting: list[TaskRow], home: Home) -> Iterator[str]:
     if not waiting:
         yield "nothing waits for review"
         return
@@ -59,8 +59,14 @@ def _waiting_lines(waiting: list[TaskRow]) -> Iterator[str]:
     yield paint(lines[0], "bold")
     yield from lines[1:]
     if on_terminal():
-        first = one_line(waiting[0].id)
-        yield from ("", f"next: stationmaster diff {first}    stationmaster approve {first}    stationmaster merge")
+        first = f"{one_line(waiting[0].id)}{home.option()}"
+        yield from (
+            "",
+            "next:",
+            f"    stationmaster diff {first}",
+            f"    stationmaster approve {first}",
+            f"    stationmaster merge {first}",
+        )
 
 
 def _checks(row: TaskRow) -> str:
@@ -159,7 +165,7 @@ def _stat_lines(document: DiffDocument) -> Iterator[str]:
     if rows:
         yield from table(["FILE", "LINES", "STATUS"], rows, right=frozenset({1}), room=columns())
     added, gone = (sum(n or 0 for n in numbers) for numbers in (_all(document, "insertions"), _all(document, "deletions")))
-    yield f"{len(document.files)} files, +{added} -{gone}"
+    yield f"{plural(len(document.files), 'file')}, +{added} -{gone}"
 
 
 def _all(document: DiffDocument, field: str) -> list[int | None]:
@@ -185,7 +191,7 @@ def approve(home: Home, as_json: bool, tasks: tuple[str, ...]) -> None:
         print_json(rows[0] if len(rows) == 1 else rows)
         return
     for row in rows:
-        say(f"{one_line(row.id)} is approved; `stationmaster merge {one_line(row.id)}` lands it")
+        say(f"{one_line(row.id)} is approved; `stationmaster merge {one_line(row.id)}{home.option()}` lands it")
 
 
 @click.command()

@@ -11,7 +11,7 @@ import click
 from orchestrator.cli.dashboard import open_dashboard, say_how_to_come_back
 from orchestrator.cli.intake import need_engine, need_new_ids, need_sandbox, specs_of_file
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json, with_sandbox
-from orchestrator.cli.output import note, on_terminal, one_line, print_json, say
+from orchestrator.cli.output import note, on_terminal, one_line, plural, print_json, say
 from orchestrator.cli.plain import LineOutput
 from orchestrator.cli.result import VERIFIED, RunResult, result_of
 from orchestrator.cli.station import check_key, start
@@ -80,8 +80,10 @@ def _leave(home: Home, added: list[str], *, as_json: bool, plain: bool) -> int:
         print_json({"added": added, "home": str(home.path)})
         return 0
     if plain or not on_terminal():
-        say(f"queued {len(added)} tasks at the station of {home.path}")
-        say("watch them with `stationmaster list`, `events --follow` or `tui`; `run --wait` would have waited for their end")
+        say(f"queued {plural(len(added), 'task')} at the station of {home.path}")
+        say(
+            f"`stationmaster list{home.option()}` shows where they are, `events --follow` and `tui` what happens; with --wait `run` stays to the end"
+        )
         return 0
     return open_dashboard(home)
 
@@ -108,7 +110,8 @@ def follow(watch: Watch, tell: Callable[[str], None], *, quiet: bool = False) ->
         watch.wait((lambda _events: None) if quiet else lines.tell)
     except StationDown as gone:
         raise StationDown(
-            f"the station stopped before all tasks had ended: {gone}", hint="`stationmaster up` goes on where it stopped; no work is lost"
+            f"the station stopped before all tasks had ended: {gone}",
+            hint=f"`stationmaster up{watch.client.home.option()}` goes on where it stopped; no work is lost",
         ) from gone
     if not quiet:
         tell(lines.totals_line())
@@ -126,7 +129,7 @@ def summary(watch: Watch, result: RunResult, *, on_purpose: frozenset[str] = fro
     """What became of the tasks, in words. `on_purpose`: tasks that are meant to fail."""
     speed = "" if result.tokens_per_s is None else f", {result.tokens_per_s:,.0f} tokens/s"
     took = "" if result.wall_s is None else f" in {result.wall_s:.0f} s"
-    lines = ["", f"{result.verified} of {result.tasks} tasks verified, {result.failed} failed{took}{speed}"]
+    lines = ["", f"{result.verified} of {plural(result.tasks, 'task')} verified, {result.failed} failed{took}{speed}"]
     for task in watch.tasks:
         row = watch.rows[task]
         if task in result.not_run:

@@ -141,7 +141,7 @@ def _status_lines(document: StatusDocument, home: Home) -> list[str]:
     elif not home.exists():
         lines = [f"{paint('down', 'yellow')}  no station has run in {where} yet"]
     else:
-        lines = [f"{paint('down', 'yellow')}  home {where}; `stationmaster up` starts it"]
+        lines = [f"{paint('down', 'yellow')}  home {where}; `stationmaster up{home.option()}` starts it"]
     if document.warning:
         lines.append(paint(f"warning  {one_line(document.warning)}", "yellow"))
     tasks = ", ".join(f"{number} {state}" for state, number in document.queue.items() if number)

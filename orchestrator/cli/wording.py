@@ -6,7 +6,7 @@ import time
 
 from agents import events as agent
 from orchestrator import events as fact
-from orchestrator.cli.output import clip, one_line
+from orchestrator.cli.output import clip, one_line, plural
 from orchestrator.events import AnyFact, Event
 
 # A line of output is one line of a terminal, not a page.
@@ -33,7 +33,7 @@ def _agent_words(told: AnyFact) -> str:
             return f"step {told.step}: asks again in {told.wait_s:.1f} s: {told.reason}"
         case agent.ModelReplied():
             tokens = "unknown" if told.output_tokens is None else told.output_tokens
-            return f"step {told.step}: the model replied, {tokens} tokens, {told.tool_calls} tool calls ({told.finish_reason})"
+            return f"step {told.step}: the model replied, {tokens} tokens, {plural(told.tool_calls, 'tool call')} ({told.finish_reason})"
         case agent.ToolStarted():
             return f"step {told.step}: {told.summary} …"
         case agent.ToolFinished():
@@ -57,7 +57,7 @@ def _task_words(told: AnyFact) -> str:
         case fact.AttemptResumed():
             return f"goes on after step {told.step} (resumption {told.resumption})"
         case fact.SnapshotTaken():
-            return f"snapshot {told.commit[:12]}: {told.files_changed} files, +{told.insertions} -{told.deletions}"
+            return f"snapshot {told.commit[:12]}: {plural(told.files_changed, 'file')}, +{told.insertions} -{told.deletions}"
         case fact.CheckFinished():
             ended = "ran out of time" if told.exit_code is None else f"exits {told.exit_code}"
             return f"check `{told.command}` {ended} after {told.seconds:.1f} s"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from orchestrator.cli.options import with_home, with_json
-from orchestrator.cli.output import age, columns, count, on_terminal, one_line, paint, print_json, table, visible
+from orchestrator.cli.output import age, columns, count, on_terminal, one_line, paint, plural, print_json, table, visible
 from orchestrator.cli.output import say as say_line
 from orchestrator.cli.reading import read, station
 from orchestrator.home import Home
@@ -110,7 +110,7 @@ def _detail_lines(detail: TaskDetail) -> Iterator[str]:
     if row.after:
         yield f"after       {', '.join(map(one_line, row.after))}"
     yield f"workspace   {visible(row.workspace or '—')}"
-    yield f"diff        {diff_size(row)} in {'—' if row.files_changed is None else row.files_changed} files"
+    yield f"diff        {diff_size(row)}" + ("" if row.files_changed is None else f" in {plural(row.files_changed, 'file')}")
     yield f"tokens      {count(row.input_tokens)} in ({count(row.cached_tokens)} cached), {count(row.output_tokens)} out"
     yield from ("", "prompt:", *_indented(detail.prompt))
     for attempt in detail.attempts:
@@ -128,8 +128,8 @@ def _attempt_lines(attempt: AttemptView, allowed: int) -> Iterator[str]:
     took = (
         "at work" if attempt.ended_at is None else f"{age(attempt.ended_at - attempt.started_at)}, {one_line(attempt.outcome or 'ended')}"
     )
-    resumed = f", resumed {attempt.resumptions} times" if attempt.resumptions else ""
-    yield f"attempt {attempt.number} of {allowed}: {took}, {attempt.steps} steps, {count(attempt.output_tokens)} tokens out{resumed}"
+    resumed = f", resumed {plural(attempt.resumptions, 'time')}" if attempt.resumptions else ""
+    yield f"attempt {attempt.number} of {allowed}: {took}, {plural(attempt.steps, 'step')}, {count(attempt.output_tokens)} tokens out{resumed}"
     if attempt.failure:
         yield from _indented(f"{attempt.failure.kind}: {attempt.failure.message}")
 
