@@ -40,10 +40,17 @@ class Trajectory:
         return [*messages, *lost]
 
     def append(self, messages: Sequence[Message]) -> None:
-        """One write. Survives the death of the process; not flushed to the disk's platters."""
+        """One write, all of it or nothing (OSError: a full disk). Survives the death of the process; not flushed to the disk's platters."""
         data = b"".join(_encode(message) + b"\n" for message in messages)
         with self.path.open("ab", buffering=0) as file:
-            file.write(data)
+            before_bytes = os.fstat(file.fileno()).st_size
+            try:
+                written = 0
+                while written < len(data):  # a disk that fills up takes a part first
+                    written += file.write(data[written:])
+            except OSError:
+                file.truncate(before_bytes)
+                raise
 
 
 def _messages(data: bytes) -> tuple[list[Message], int]:

@@ -82,7 +82,7 @@ class Toolbox:
                 data = content.encode()
                 with _told(path):
                     write_file(self._root, path, data)
-                return f"Wrote {len(data):,} bytes, {len(content.splitlines()):,} lines, to {path}.", True
+                return f"Wrote {path}: {len(data):,} bytes.", True
             case Run(command=command, timeout_s=timeout_s):
                 timeout_s = min(timeout_s, max(1.0, within_s))
                 done = await self._sandbox.run(command, timeout_s=timeout_s, limit_bytes=OUTPUT_LIMIT_BYTES)

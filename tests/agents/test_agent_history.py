@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import msgspec
@@ -227,3 +228,18 @@ def test_a_broken_line_further_up_is_an_error_not_a_shorter_history(tmp_path: Pa
     path.write_bytes(b"{}\n" + msgspec.json.encode(User(text="u")) + b"\n")
     with pytest.raises(ValueError, match="line 1"):
         Trajectory(path).load()
+
+
+def test_what_a_full_disk_took_of_a_step_is_taken_back(tmp_path: Path) -> None:
+    trajectory = Trajectory(tmp_path / "1.jsonl")
+    trajectory.append(ASKED)
+    size = trajectory.path.stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            trajectory.append(MIXED[2:])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert trajectory.path.stat().st_size == size
+    assert trajectory.load() == ASKED

@@ -203,7 +203,7 @@ async def test_missing_files_folders_and_huge_files_are_told(tools: Toolbox, roo
 
 async def test_write_creates_folders_and_refuses_git(tools: Toolbox, root: Path) -> None:
     result = await use(tools, "write", path="a/b/c.txt", content="é\n")
-    assert (result.ok, result.text) == (True, "Wrote 3 bytes, 1 lines, to a/b/c.txt.")
+    assert (result.ok, result.text) == (True, "Wrote a/b/c.txt: 3 bytes.")
     assert (root / "a/b/c.txt").read_bytes() == b"\xc3\xa9\n"
     assert not (await use(tools, "write", path=".git/config", content="x")).ok
 
