@@ -15,7 +15,7 @@ from typing import Literal
 
 from workspaces.errors import PathRefused, WorkspaceError
 from workspaces.files import read_file
-from workspaces.git import Git
+from workspaces.git import Git, failure
 from workspaces.workspace import Workspace
 
 NESTING = 32
@@ -148,9 +148,12 @@ async def _files_of_nested(workspace: Workspace, nested: Collection[bytes]) -> s
         files |= await _nested_files(workspace, path, NESTING)
     if not files:
         return files
-    git = Git(git_dir=workspace.hub.path, work_tree=workspace.path, index=workspace.index)
-    ignored = await git.attempt("check-ignore", "--no-index", "-z", "--stdin", stdin=b"".join(file + b"\0" for file in files))
-    return files - set(_split(ignored.stdout)) if ignored.exit_code == 0 else files
+    # This command knows no literal paths; "./" keeps it from reading magic into them.
+    git = Git(git_dir=workspace.hub.path, work_tree=workspace.path, index=workspace.index, env={"GIT_LITERAL_PATHSPECS": "0"})
+    done = await git.attempt("check-ignore", "--no-index", "-z", "--stdin", stdin=b"".join(b"./%b\0" % file for file in files))
+    if done.exit_code not in {0, 1}:
+        raise failure(("check-ignore",), done)
+    return files - {path.removeprefix(b"./") for path in _split(done.stdout)}
 
 
 async def _nested_files(workspace: Workspace, path: bytes, depth: int) -> set[bytes]:

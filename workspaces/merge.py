@@ -13,7 +13,7 @@ from pathlib import Path
 
 from workspaces.checkouts import Checkout, busy_with, checkouts, holds
 from workspaces.errors import GitFailed, RepositoryUnusable
-from workspaces.git import Git, complaint, failure, read_commit
+from workspaces.git import Git, complaint, failure
 from workspaces.hub import Hub, keep, user_git
 from workspaces.snapshot import IDENTITY
 
@@ -81,7 +81,7 @@ async def prepare_merge(hub: Hub, *, branch: str, base_commit: str, snapshot: st
     tree = await _merge(hub, tip, snapshot)
     if isinstance(tree, Conflicts):
         return tree
-    if tree == (await read_commit(hub.path, tip)).tree:
+    if tree == (await hub.git.run("rev-parse", f"{tip}^{{tree}}")).decode().strip():
         return Refused(reason=f"{branch} holds this change already", hint="")
     text = message.replace("\0", "").encode("utf-8", "backslashreplace")
     writing = Git(git_dir=hub.path, env=await _identity(hub.repo))

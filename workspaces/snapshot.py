@@ -27,6 +27,7 @@ IDENTITY = {
     "GIT_COMMITTER_NAME": "Stationmaster",
     "GIT_COMMITTER_EMAIL": "stationmaster@localhost",
 }
+NOTHING = "0" * 40
 SNAPSHOTS = "refs/stationmaster/snapshots"
 
 
@@ -66,10 +67,7 @@ async def take_snapshot(workspace: Workspace, *, message: str) -> Snapshot:
             return last.snapshot
         await _update_index(workspace, changes)
         tree = (await _git(workspace).run("write-tree")).decode().strip()
-        if last is None or last.snapshot.tree != tree:
-            snapshot = await _commit(workspace, tree, message)
-        else:
-            snapshot = last.snapshot
+        snapshot = last.snapshot if last is not None and last.snapshot.tree == tree else await _commit(workspace, last, tree, message)
         _remember(workspace, snapshot, agent_index)
         return snapshot
 
@@ -134,15 +132,16 @@ async def _parent(workspace: Workspace) -> str:
         return workspace.base_commit
 
 
-async def _commit(workspace: Workspace, tree: str, message: str) -> Snapshot:
+async def _commit(workspace: Workspace, last: Record | None, tree: str, message: str) -> Snapshot:
     hub = workspace.hub
-    parent = await _parent(workspace)
-    commit = parent
-    if parent == workspace.base_commit or (await read_commit(hub.path, parent)).tree != tree:
+    commit = parent = await _parent(workspace)
+    first = parent == workspace.base_commit
+    # Without a record of the snapshot before, the hub has to say whether it was this tree already.
+    if first or last is not None or (await read_commit(hub.path, parent)).tree != tree:
         writing = Git(git_dir=hub.path, env=IDENTITY)
         text = message.replace("\0", "").encode("utf-8", "backslashreplace")
         commit = (await writing.run("commit-tree", tree, "-p", parent, "-F", "-", stdin=text)).decode().strip()
-        await writing.run("update-ref", _ref(workspace), commit, parent if parent != workspace.base_commit else "0" * 40)
+        await writing.run("update-ref", _ref(workspace), commit, NOTHING if first else parent)
     files, insertions, deletions = await count_changes(hub.path, workspace.base_commit, tree)
     return Snapshot(commit=commit, tree=tree, files_changed=files, insertions=insertions, deletions=deletions)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +27,6 @@ class Repo:
         done = subprocess.run(["git", *args], cwd=cwd or self.path, env=env, capture_output=True, text=True)
         assert done.returncode == 0, f"git {' '.join(args)}: {done.stderr}"
         return done.stdout.strip()
-
 
     def put(self, name: str, content: str | bytes) -> Path:
         path = self.path / name
@@ -56,7 +56,9 @@ class Station:
         return subprocess.run(["git", "show", f"{commit}:{path}"], cwd=self.hub.path, check=True, capture_output=True).stdout
 
     def names(self, commit: str) -> set[str]:
-        out = subprocess.run(["git", "ls-tree", "-r", "-z", "--name-only", commit], cwd=self.hub.path, check=True, capture_output=True).stdout
+        out = subprocess.run(
+            ["git", "ls-tree", "-r", "-z", "--name-only", commit], cwd=self.hub.path, check=True, capture_output=True
+        ).stdout
         return {os.fsdecode(name) for name in out.split(b"\0") if name}
 
 
@@ -109,3 +111,20 @@ def open_station(tmp_path: Path) -> Callable[[Repo], object]:
 @pytest.fixture
 async def station(repo: Repo, open_station) -> Station:
     return await open_station(repo)
+
+
+@pytest.fixture
+def stuck_git(tmp_path: Path) -> Callable[[str], AbstractContextManager[None]]:
+    """For a while, git never comes back from one of its commands."""
+
+    @contextmanager
+    def stuck(command: str) -> Iterator[None]:
+        fake = tmp_path / "stuck" / "git"
+        fake.parent.mkdir(exist_ok=True)
+        fake.write_text(f'#!/bin/sh\n[ "$1" = {command} ] && exec sleep 600\nPATH="{os.environ["PATH"]}" exec git "$@"\n')
+        fake.chmod(0o755)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+            yield
+
+    return stuck

@@ -44,7 +44,9 @@ async def test_a_detached_head_works_and_names_no_branch(repo) -> None:
 
 
 @pytest.mark.parametrize("language", ["C", "ko_KR.UTF-8"])
-async def test_g05_what_cannot_serve_is_named_with_a_hint(make_repo, tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_g05_what_cannot_serve_is_named_with_a_hint(
+    make_repo, tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LANG", language)
     empty = make_repo("empty")
     with pytest.raises(RepositoryUnusable, match="no commit yet") as failed:
@@ -63,14 +65,13 @@ async def test_g05_what_cannot_serve_is_named_with_a_hint(make_repo, tmp_path: P
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-async def test_g16_a_repository_of_somebody_else_is_refused_until_the_user_trusts_it(repo) -> None:
+async def test_g16_a_repository_of_somebody_else_is_refused_until_the_user_trusts_it(repo, own_home: Path) -> None:
     for path in (repo.path, *repo.path.rglob("*")):
         os.chown(path, 12345, 12345, follow_symlinks=False)
     with pytest.raises(RepositoryUnusable, match="belongs to another user") as failed:
         await resolve_base(repo.path, None)
     assert failed.value.hint.endswith(f"safe.directory {repo.path}")
-    repo.git("config", "--global", "--add", "safe.directory", f"{repo.path}", cwd=repo.path.parent)
-    Path(os.environ["HOME"], ".gitconfig").write_text(f"[safe]\n\tdirectory = {repo.path}\n")
+    (own_home / ".gitconfig").write_text(f"[safe]\n\tdirectory = {repo.path}\n")
     assert (await resolve_base(repo.path, None)).branch == "main"
 
 
@@ -92,26 +93,29 @@ async def test_a_later_commit_comes_into_the_hub_even_when_no_branch_has_it(repo
     later = repo.commit()
     repo.git("checkout", "-q", "main")
     hub = await open_hub(repo.path, hubs=tmp_path / "hubs", commit=later)
-    assert subprocess.run(["git", "rev-parse", f"refs/stationmaster/bases/{later}"], cwd=hub.path, check=True, capture_output=True)
+    assert (await hub.git.run("rev-parse", f"refs/stationmaster/bases/{later}")).decode().strip() == later
     with pytest.raises(RepositoryUnusable, match="does not give commit"):
         await open_hub(repo.path, hubs=tmp_path / "hubs", commit="1" * 40)
 
 
-async def test_many_callers_in_two_processes_make_one_hub(repo, tmp_path: Path) -> None:
-    commit = (await resolve_base(repo.path, None)).commit
+def open_in_another_process(repo: Path, hubs: Path, commit: str) -> subprocess.CompletedProcess[bytes]:
     code = (
         "import asyncio, sys; from pathlib import Path; from workspaces.hub import open_hub\n"
         "asyncio.run(open_hub(Path(sys.argv[1]), hubs=Path(sys.argv[2]), commit=sys.argv[3]))"
     )
-    other = subprocess.Popen(
-        [sys.executable, "-c", code, f"{repo.path}", f"{tmp_path / 'hubs'}", commit], cwd=Path(__file__).parents[2], stderr=subprocess.PIPE
-    )
+    here = Path(__file__).parents[2]
+    return subprocess.run([sys.executable, "-c", code, f"{repo}", f"{hubs}", commit], cwd=here, capture_output=True)
+
+
+async def test_many_callers_in_two_processes_make_one_hub(repo, tmp_path: Path) -> None:
+    commit = (await resolve_base(repo.path, None)).commit
+    hubs = tmp_path / "hubs"
     async with asyncio.TaskGroup() as group:
-        opened = [group.create_task(open_hub(repo.path, hubs=tmp_path / "hubs", commit=commit)) for _ in range(16)]
-    _, complaint = await asyncio.to_thread(other.communicate)
-    assert other.returncode == 0, complaint
-    assert {task.result().path for task in opened} == {path for path in (tmp_path / "hubs").iterdir() if path.suffix == ".git"}
-    assert not list((tmp_path / "hubs").glob("*.partial"))
+        other = group.create_task(asyncio.to_thread(open_in_another_process, repo.path, hubs, commit))
+        opened = [group.create_task(open_hub(repo.path, hubs=hubs, commit=commit)) for _ in range(16)]
+    assert other.result().returncode == 0, other.result().stderr
+    assert [task.result().path for task in opened] == [path for path in hubs.iterdir() if path.suffix == ".git"] * 16
+    assert not list(hubs.glob("*.partial"))
 
 
 async def test_a_repository_that_borrows_objects_gives_a_hub_that_does_not(repo, tmp_path: Path) -> None:
@@ -119,7 +123,7 @@ async def test_a_repository_that_borrows_objects_gives_a_hub_that_does_not(repo,
     base = await resolve_base(tmp_path / "borrower", None)
     hub = await open_hub(base.repo, hubs=tmp_path / "hubs", commit=base.commit)
     assert not (hub.objects / "info" / "alternates").exists()
-    subprocess.run(["git", "fsck", "--strict"], cwd=hub.path, check=True, capture_output=True)
+    await hub.git.run("fsck", "--strict")
 
 
 async def test_a_shallow_repository_serves(repo, tmp_path: Path) -> None:
