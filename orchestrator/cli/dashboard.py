@@ -13,6 +13,8 @@ from orchestrator.client import StationClient
 from orchestrator.errors import UserError
 from orchestrator.home import Home
 
+LEAVE_S = 5.0
+
 
 def open_dashboard(home: Home, *, task: str | None = None, stays: bool = True) -> int:
     """Show the dashboard until the person quits it; then say how to come back, unless the station does not stay. Its exit status.
@@ -30,12 +32,26 @@ def open_dashboard(home: Home, *, task: str | None = None, stays: bool = True) -
     try:
         # From the folder that holds our packages: a folder `agents/` where the person stands must not shadow ours.
         packages = Path(orchestrator.__file__).parent.parent
-        code = subprocess.run(argv, cwd=packages, check=False, preexec_fn=_obey_interrupts).returncode
+        code = _until_it_ends(subprocess.Popen(argv, cwd=packages, preexec_fn=_obey_interrupts))
     finally:
         signal.signal(signal.SIGINT, before)
     if stays and code == 0:
         say_how_to_come_back(home)
     return code
+
+
+def _until_it_ends(process: subprocess.Popen[bytes]) -> int:
+    """Its exit status. When we are stopped ourselves it is asked to leave first, so that it gives the terminal back."""
+    try:
+        return process.wait()
+    except BaseException:
+        process.terminate()
+        try:
+            process.wait(LEAVE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
 
 
 def _obey_interrupts() -> None:

@@ -35,19 +35,26 @@ def read(home: Home, question: Callable[[StationClient | OfflineReader], T]) -> 
     UserError too when the files are damaged.
     """
     need_home(home)
+    try:
+        return ask(home, question)
+    except StationDown:
+        pass
+    try:
+        return question(open_reader(home))
+    except StoreFailed as failed:
+        raise UserError(str(failed), hint=f"nothing was changed; the file is {home.database}") from failed
+
+
+def ask(home: Home, question: Callable[[StationClient], T]) -> T:
+    """The station's answer. One that holds the home's lock but does not answer yet is about to: it is waited for. StationDown when none runs."""
     deadline = time.monotonic() + START_S
     while True:
         try:
             return question(StationClient(home))
         except StationDown:
-            # One that holds the lock but does not answer yet is about to.
             if station_running(home) is None or time.monotonic() > deadline:
-                break
+                raise
         time.sleep(POLL_S)
-    try:
-        return question(open_reader(home))
-    except StoreFailed as failed:
-        raise UserError(str(failed), hint=f"nothing was changed; the file is {home.database}") from failed
 
 
 def station(home: Home) -> StationClient:

@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json
 from orchestrator.cli.output import count, note, one_line, paint, print_json, rate, say, visible
-from orchestrator.cli.reading import need_home, read
+from orchestrator.cli.reading import ask, need_home, read
 from orchestrator.client import StationClient
 from orchestrator.errors import UserError
 from orchestrator.home import Home
@@ -66,9 +66,15 @@ def start(home: Home, options: StationOptions) -> bool:
     UserError when the running one works with another endpoint or another number of agents.
     """
     if station_running(home) is None:
-        spawn_station(home, options)
-        return True
-    status = StationClient(home).status()
+        try:
+            spawn_station(home, options)
+        except UserError:
+            # Somebody else may have been faster.
+            if station_running(home) is None:
+                raise
+        else:
+            return True
+    status = ask(home, lambda client: client.status())
     if options.endpoint is not None and not _same_engine(options.endpoint, status.engine):
         raise UserError(
             f"the station (pid {status.pid}) already runs with another endpoint: {_engine_name(status.engine)}",
