@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.options import with_home, with_json
-from orchestrator.cli.output import note, one_line, print_json, say, table
+from orchestrator.cli.output import fail, one_line, print_json, say, table
 from orchestrator.errors import UserError
 from orchestrator.home import Home
 
@@ -85,9 +85,7 @@ def bench(
     else:
         for line in _lines(result):
             say(line)
-    if not good:
-        note(f"error: {result.failed} of {result.requests} requests failed: {_causes(result)}")
-    return 0 if good else 1
+    return 0 if good else fail(f"{result.failed} of {result.requests} requests failed: {_causes(result)}")
 
 
 def _causes(result: BenchResult) -> str:

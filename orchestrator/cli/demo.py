@@ -18,12 +18,12 @@ from orchestrator.cli.dashboard import open_dashboard
 from orchestrator.cli.demoplace import DemoPlace, demo_data, make_place, remove_place
 from orchestrator.cli.intake import sandbox_problem, specs_of_drafts
 from orchestrator.cli.options import with_home, with_json
-from orchestrator.cli.output import note, on_terminal, one_line, paint, print_json, say
+from orchestrator.cli.output import fail, note, on_terminal, one_line, paint, print_json, say
 from orchestrator.cli.result import RunResult, result_of
 from orchestrator.cli.run import follow, hub_of, summary
 from orchestrator.cli.watch import Watch
 from orchestrator.client import StationClient
-from orchestrator.errors import UserError
+from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions, spawn_station, station_running, stop_station
 from orchestrator.task import TaskSpec
@@ -63,28 +63,35 @@ def demo(home: Home, as_json: bool, agents: int, how_many: int, seed: int, plain
 
 
 def _run(place: DemoPlace, drafts: list[TaskDraft], *, agents: int, seed: int, as_json: bool, plain: bool) -> int:
+    watch, specs = _start(place, drafts, agents=agents, seed=seed)
+    dashboard = on_terminal() and sys.stdin.isatty() and not plain and not as_json
+    shown = dashboard and open_dashboard(place.home, stays=False) == 0
+    try:
+        if shown:
+            watch.poll()
+            if not watch.done():
+                note("the demo was left before its end; it has been stopped")
+                return 1
+        follow(watch, note if as_json else say, quiet=shown or (as_json and not plain))
+    except StationDown as gone:
+        return fail(str(gone), gone.hint if place.kept else "")
+    result = result_of(watch, home=place.home.path, repo=place.repo, hub=hub_of(place.home, specs))
+    _report(watch, result, place, as_json=as_json)
+    return 0 if as_designed(watch, result, specs) else 1
+
+
+def _start(place: DemoPlace, drafts: list[TaskDraft], *, agents: int, seed: int) -> tuple[Watch, list[TaskSpec]]:
+    """The demo's station at work, and who watches it."""
     problem = sandbox_problem()
     if problem is not None:
         note(paint(f"warning: no sandbox: {one_line(problem)}. The demo's own commands run without one.", "yellow"))
     specs = specs_of_drafts(drafts, repo=place.repo, sandbox="none" if problem else "bubblewrap")
-    data = demo_data()
-    spawn_station(
-        place.home, StationOptions(endpoint="sim", agents=agents, sim_script=str(data / "scripts"), sim_profile="demo", sim_seed=seed)
-    )
+    scripts = str(demo_data() / "scripts")
+    spawn_station(place.home, StationOptions(endpoint="sim", agents=agents, sim_script=scripts, sim_profile="demo", sim_seed=seed))
     client = StationClient(place.home)
     watch = Watch(client, [spec.id for spec in specs], client.snapshot())
     client.add(specs)
-    dashboard = on_terminal() and sys.stdin.isatty() and not plain and not as_json
-    if dashboard:
-        open_dashboard(place.home, stays=False)
-        watch.poll()
-        if not watch.done():
-            note("the demo was left before its end; it has been stopped")
-            return 1
-    follow(watch, note if as_json else say, quiet=dashboard or (as_json and not plain))
-    result = result_of(watch, home=place.home.path, repo=place.repo, hub=hub_of(place.home, specs))
-    _report(watch, result, place, as_json=as_json)
-    return 0 if as_designed(watch, result, specs) else 1
+    return watch, specs
 
 
 def _report(watch: Watch, result: RunResult, place: DemoPlace, *, as_json: bool) -> None:

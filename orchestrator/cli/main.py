@@ -104,28 +104,24 @@ def _run() -> int:
         return 2
     except click.UsageError as wrong:
         path = wrong.ctx.command_path if wrong.ctx else "stationmaster"
-        return fail(wrong.format_message(), f"`{path} --help` shows the usage", 2)
+        return _fail(wrong.format_message(), f"`{path} --help` shows the usage", 2)
     except click.ClickException as wrong:
-        return fail(wrong.format_message(), "", wrong.exit_code)
+        return _fail(wrong.format_message(), "", wrong.exit_code)
     except (UserError, WorkspaceError) as wrong:
-        return fail(str(wrong), wrong.hint, 2)
+        return _fail(str(wrong), wrong.hint, 2)
     except BrokenPipeError:
         return _reader_gone()
     except OSError as wrong:
-        return fail(str(wrong), "", 1)
+        return _fail(str(wrong), "", 1)
     except Exception as bug:
         return _bug(bug)
     return code if isinstance(code, int) else 0
 
 
-def fail(message: str, hint: str, code: int) -> int:
-    """Print `error: …`, an empty line and `hint: …`; gives the exit status back."""
-    from orchestrator.cli.output import visible
+def _fail(message: str, hint: str, code: int) -> int:
+    from orchestrator.cli.output import fail
 
-    click.echo(f"error: {visible(message)}", err=True)
-    if hint:
-        click.echo(f"\nhint: {visible(hint)}", err=True)
-    return code
+    return fail(message, hint, code)
 
 
 def _reader_gone() -> int:
@@ -139,4 +135,4 @@ def _bug(bug: Exception) -> int:
     if os.environ.get("STATIONMASTER_TRACEBACK"):
         traceback.print_exception(bug, file=sys.stderr)
     hint = "this is a fault of Stationmaster; STATIONMASTER_TRACEBACK=1 shows where, for a report"
-    return fail(f"unexpected {type(bug).__name__}: {bug}", hint, 1)
+    return _fail(f"unexpected {type(bug).__name__}: {bug}", hint, 1)

@@ -53,6 +53,14 @@ def note(line: str) -> None:
     click.echo(line, err=True)
 
 
+def fail(message: str, hint: str = "", code: int = 1) -> int:
+    """Print `error: …`, an empty line and `hint: …` on stderr; gives the exit status back."""
+    note(f"error: {visible(message)}")
+    if hint:
+        note(f"\nhint: {visible(hint)}")
+    return code
+
+
 def on_terminal() -> bool:
     return sys.stdout.isatty()
 

@@ -11,7 +11,7 @@ import click
 from orchestrator.cli.dashboard import open_dashboard, say_how_to_come_back
 from orchestrator.cli.intake import need_engine, need_new_ids, need_sandbox, specs_of_file
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json, with_sandbox
-from orchestrator.cli.output import note, on_terminal, one_line, plural, print_json, say
+from orchestrator.cli.output import fail, note, on_terminal, one_line, plural, print_json, say
 from orchestrator.cli.plain import LineOutput
 from orchestrator.cli.result import VERIFIED, RunResult, result_of
 from orchestrator.cli.station import check_key, start
@@ -91,6 +91,8 @@ def _leave(home: Home, added: list[str], *, as_json: bool, plain: bool) -> int:
 def _wait(watch: Watch, home: Home, specs: list[TaskSpec], *, as_json: bool, quiet: bool) -> int:
     try:
         follow(watch, note if as_json else say, quiet=quiet)
+    except StationDown as gone:
+        return fail(str(gone), gone.hint)
     except KeyboardInterrupt:
         say_how_to_come_back(home)
         raise
@@ -104,7 +106,7 @@ def _wait(watch: Watch, home: Home, specs: list[TaskSpec], *, as_json: bool, qui
 
 
 def follow(watch: Watch, tell: Callable[[str], None], *, quiet: bool = False) -> None:
-    """Line output until every task has ended. UserError when the station goes away before."""
+    """Line output until every task has ended. StationDown when the station goes away before."""
     lines = LineOutput(watch, tell)
     try:
         watch.wait((lambda _events: None) if quiet else lines.tell)

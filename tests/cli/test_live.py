@@ -247,3 +247,20 @@ def test_a_small_demo_goes_as_designed_and_can_be_looked_at_afterwards(cli: Cli,
     assert kept.json("status")["running"] is False
     assert len(kept.json("review")) == result["verified"]
     assert not cli.home.exists()
+
+
+def test_a_station_that_is_killed_ends_the_wait_with_a_word(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]
+) -> None:
+    file = task_file(tasks("nobody-wrote-a-script", "nor-for-this"))
+    argv = [*COMMAND, "run", str(file), "--repo", str(repo), "--endpoint", engine, "--agents", "1", "--wait", "--plain"]
+    waiting = subprocess.Popen(
+        [*argv, "--home", str(station.home)], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline()
+    os.kill(station.json("status")["pid"], signal.SIGKILL)
+    _, said = waiting.communicate(timeout=30)
+    assert waiting.returncode == 1
+    assert said.startswith("error: the station stopped before all tasks had ended")
+    assert f"stationmaster up --home {station.home}" in said
