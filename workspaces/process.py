@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import deque
@@ -17,14 +18,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 TERM_GRACE_S = 0.5
 """How long a process group may take over SIGTERM."""
 KILL_GRACE_S = 0.5
-"""How long the kernel may take over SIGKILL, and the pipes over their last bytes: something else may hold them open."""
+"""How long the kernel may take over SIGKILL, and the pipes over their last bytes."""
 SILENT_GRACE_S = 0.05
 """How much of it remains once the group's pipes are closed."""
 POLL_S = 0.01
+CHUNK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,26 +81,32 @@ class HeadTail:
         return bytes(self._head) + b"".join(self._tail)
 
 
-class _Listener(asyncio.SubprocessProtocol):
-    """Collects output as it comes, and tells the end of the process apart from the end of its pipes."""
+class _Reader:
+    """Takes the bytes of a pipe as they come, until nobody can write to it any more."""
 
-    def __init__(self, limit_bytes: int, pipes: int) -> None:
-        self.stdout = HeadTail(limit_bytes)
-        self.stderr = HeadTail(limit_bytes)
-        self.exited = asyncio.Event()
-        self.drained = asyncio.Event()
-        self._open_pipes = pipes
+    def __init__(self, pipe: IO[bytes], limit_bytes: int) -> None:
+        self.kept = HeadTail(limit_bytes)
+        self.ended = asyncio.Event()
+        self._pipe = pipe
+        self._loop = asyncio.get_running_loop()
+        os.set_blocking(pipe.fileno(), False)
+        self._loop.add_reader(pipe.fileno(), self._take)
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        (self.stdout if fd == 1 else self.stderr).add(data)
+    def _take(self) -> None:
+        try:
+            data = os.read(self._pipe.fileno(), CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        if data:
+            self.kept.add(data)
+        else:
+            self.close()
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        self._open_pipes -= 1
-        if self._open_pipes == 0:
-            self.drained.set()
-
-    def process_exited(self) -> None:
-        self.exited.set()
+    def close(self) -> None:
+        if not self._pipe.closed:
+            self._loop.remove_reader(self._pipe.fileno())
+            self._pipe.close()
+            self.ended.set()
 
 
 async def run_process(
@@ -118,55 +127,82 @@ async def run_process(
     Raises OSError when the program cannot be started (`FileNotFoundError` also when `cwd` is missing).
     """
     started = time.monotonic()
-    listener = _Listener(limit_bytes, 1 if merge_output else 2)
+    process = _start(argv, cwd=cwd, env=env, merge_output=merge_output, stdin=stdin, pass_fds=pass_fds)
+    readers = [_Reader(pipe, limit_bytes) for pipe in (process.stdout, process.stderr) if pipe is not None]
+    timed_out = False
+    try:
+        async with asyncio.timeout(timeout_s):
+            await _exit_of(process)
+    except TimeoutError:
+        timed_out = True
+    finally:
+        await _end(process, readers)
+    return Completed(
+        exit_code=None if timed_out else process.returncode,
+        stdout=readers[0].kept.bytes(),
+        stderr=b"" if merge_output else readers[1].kept.bytes(),
+        seconds=time.monotonic() - started,
+        timed_out=timed_out,
+        dropped_bytes=sum(reader.kept.dropped_bytes for reader in readers),
+    )
+
+
+def _start(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], merge_output: bool, stdin: bytes, pass_fds: Sequence[int]
+) -> subprocess.Popen[bytes]:
+    """Not by asyncio's own way: cancelled halfway, that kills the first process alone and then waits for the others."""
     with ExitStack() as stack:
         # A file, not a pipe: nobody has to feed it, and a child that never reads cannot block us.
         source = stack.enter_context(tempfile.TemporaryFile()) if stdin else None
         if source is not None:
             source.write(stdin)
             source.seek(0)
-        transport, _ = await asyncio.get_running_loop().subprocess_exec(
-            lambda: listener,
-            *argv,
-            stdin=source if source is not None else subprocess.DEVNULL,
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL if source is None else source,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if merge_output else subprocess.PIPE,
             cwd=cwd,
-            env=dict(env),
+            env=env,
             start_new_session=True,
-            pass_fds=tuple(pass_fds),
+            pass_fds=pass_fds,
         )
-    timed_out = False
-    try:
-        async with asyncio.timeout(timeout_s):
-            await listener.exited.wait()
-    except TimeoutError:
-        timed_out = True
-    finally:
-        await _end(transport, listener)
-    return Completed(
-        exit_code=None if timed_out else transport.get_returncode(),
-        stdout=listener.stdout.bytes(),
-        stderr=listener.stderr.bytes(),
-        seconds=time.monotonic() - started,
-        timed_out=timed_out,
-        dropped_bytes=listener.stdout.dropped_bytes + listener.stderr.dropped_bytes,
-    )
 
 
-async def _end(transport: asyncio.SubprocessTransport, listener: _Listener) -> None:
+async def _exit_of(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the process and reap it."""
+    if sys.platform == "linux":
+        loop = asyncio.get_running_loop()
+        exited = asyncio.Event()
+        handle = os.pidfd_open(process.pid) if process.returncode is None else -1
+        if handle >= 0:
+            loop.add_reader(handle, exited.set)
+            try:
+                await exited.wait()
+            finally:
+                loop.remove_reader(handle)
+                os.close(handle)
+    while process.poll() is None:  # noqa: ASYNC110  elsewhere the kernel has no such handle
+        await asyncio.sleep(POLL_S)
+
+
+async def _end(process: subprocess.Popen[bytes], readers: Sequence[_Reader]) -> None:
     """The group dead, the process reaped, the pipes empty or given up. A second cancellation skips the patience, not the kill."""
-    group = transport.get_pid()
     try:
-        if _signal(group, signal.SIGTERM):
-            await _gone(group, listener.drained)
+        if _signal(process.pid, signal.SIGTERM):
+            await _gone(process.pid, readers)
     finally:
-        _signal(group, signal.SIGKILL)
+        _signal(process.pid, signal.SIGKILL)
         try:
-            await _within(listener.exited, KILL_GRACE_S)
-            await _within(listener.drained, KILL_GRACE_S)
+            async with asyncio.timeout(KILL_GRACE_S):
+                await _exit_of(process)
+                for reader in readers:
+                    await reader.ended.wait()
+        except TimeoutError:
+            pass  # a child in a session of its own holds the pipe: its output is not waited for
         finally:
-            transport.close()
+            for reader in readers:
+                reader.close()
 
 
 def _signal(group: int, number: int) -> bool:
@@ -178,7 +214,7 @@ def _signal(group: int, number: int) -> bool:
     return True
 
 
-async def _gone(group: int, drained: asyncio.Event) -> None:
+async def _gone(group: int, readers: Sequence[_Reader]) -> None:
     """Wait until the group has no member left, but not for long once nobody holds the pipes.
 
     Members that are not our children become zombies of whoever adopted them, and a container's first process may never reap:
@@ -188,16 +224,8 @@ async def _gone(group: int, drained: asyncio.Event) -> None:
     silent: float | None = None
     while _signal(group, 0):
         now = time.monotonic()
-        if silent is None and drained.is_set():
+        if silent is None and all(reader.ended.is_set() for reader in readers):
             silent = now
         if now - started > TERM_GRACE_S or (silent is not None and now - silent > SILENT_GRACE_S):
             return
         await asyncio.sleep(POLL_S)
-
-
-async def _within(event: asyncio.Event, patience_s: float) -> None:
-    try:
-        async with asyncio.timeout(patience_s):
-            await event.wait()
-    except TimeoutError:
-        pass

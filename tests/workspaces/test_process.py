@@ -96,6 +96,17 @@ async def test_cancelling_kills_the_group(tmp_path: Path) -> None:
     assert dead(pid)
 
 
+async def test_cancelling_at_once_leaves_nothing_running(tmp_path: Path) -> None:
+    started = time.monotonic()
+    task = asyncio.create_task(sh("sleep 600; echo done", cwd=tmp_path))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < 5
+    assert not [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+
+
 async def test_e8_head_and_tail_of_a_long_output_are_kept(tmp_path: Path) -> None:
     done = await sh("seq 1 30000; echo ERROR: real cause", cwd=tmp_path, limit_bytes=2_000)
     assert done.stdout.startswith(b"1\n2\n3\n")
