@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(station: Station, task: str | None, ascii_only: bool | None) -> int:
     from tui.app import Dashboard
 
+    if not sys.stderr.isatty():
+        # Textual draws on stderr; a person who sent that elsewhere (2>log) still wants to see the dashboard.
+        os.dup2(sys.stdout.fileno(), 2)
     app = Dashboard(station, task=task, ascii_only=ascii_only)
     app.run()
     return app.return_code or 0

@@ -163,8 +163,13 @@ class Dashboard(App[None]):
         self.exit()
 
     def action_go_back(self) -> None:
-        if len(self.screen_stack) > 2:
-            self.pop_screen()
+        left = self._station_screen()
+        if len(self.screen_stack) <= 2 or left is None:
+            return
+        self.pop_screen()
+        if isinstance(self.screen, FleetScreen):
+            # The cursor goes where the person was last.
+            self.screen.tasks.go_to(left.selected)
 
 
 def said(trouble: Trouble) -> str:

@@ -107,7 +107,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(title="for", width=5, cell=lambda s, now: (age(state_age_s(s, now)), "dim"), right=True, from_width=60),
     Column(title="kind", width=10, cell=lambda s, _: (s.row.kind, "dim"), from_width=104),
     Column(title="task", width=15, cell=lambda s, _: (one_line(s.row.id, limit=120), "strong"), grow=1, most=24),
-    Column(title="title", width=12, cell=lambda s, _: (one_line(s.row.title), "dim"), grow=2, most=48, from_width=116),
+    Column(title="title", width=12, cell=lambda s, _: (one_line(s.row.title), "dim"), grow=2, most=48, from_width=132),
     Column(title="try", width=3, cell=lambda s, _: _number(str(s.row.attempt or UNKNOWN)), right=True, from_width=90),
     Column(title="step", width=4, cell=_step, right=True),
     Column(title="last tool", width=10, cell=lambda s, _: now_cell(s.row), grow=2),

@@ -90,6 +90,9 @@ async def test_approve_then_merge_then_the_next():
         assert app.screen.selected == "invoice-0398"
         await pilot.press("p")
         assert app.screen.selected == "tax-rounding"
+        await pilot.press("q")
+        assert isinstance(app.screen, FleetScreen)
+        assert app.screen.selected == "tax-rounding"
         assert station.calls == [("approve", "split-cents"), ("merge", "split-cents")]
 
 

@@ -87,7 +87,11 @@ class Terminal:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         self.before = termios.tcgetattr(slave)
-        known = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "LC_ALL", "LANG", "LC_CTYPE", "COLORTERM"}}
+        known = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in {"NO_COLOR", "LC_ALL", "LANG", "LC_CTYPE", "COLORTERM", "COLUMNS", "LINES"}
+        }
         known |= {"TERM": "xterm-256color", **environ}
         self.child = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=known, cwd=ROOT, start_new_session=True)
         self.slave = slave
@@ -175,7 +179,7 @@ def test_no_station_is_one_clear_line_and_exit_1(terminal, tmp_path):
     assert screen.wait() == 1
     shown = screen.seen.decode()
     assert shown.startswith(f"error: no station is running for {tmp_path / 'none'}")
-    assert "hint: start it with `stationmaster up`" in shown
+    assert "hint: start it with `stationmaster up" in shown
     assert "\x1b" not in shown
 
 

@@ -137,8 +137,12 @@ class ReviewScreen(StationScreen):
         if message.index < len(self.sections.sections):
             self.pager.jump(self.sections.sections[message.index].at)
 
+    def _all(self) -> list[str]:
+        """In an order that a verdict does not change, so that next is the next and not the first again."""
+        return listed(self.model, Selection(order="submitted"), self.now)
+
     def _to_review(self) -> list[str]:
-        return [task for task in listed(self.model, Selection(), self.now) if group(self.model.tasks[task].row) == "review"]
+        return [task for task in self._all() if group(self.model.tasks[task].row) == "review"]
 
     def _turn_to(self, task: str) -> None:
         self._shown = task
@@ -149,8 +153,7 @@ class ReviewScreen(StationScreen):
         self.show_again()
 
     def action_next(self, step: int) -> None:
-        every = listed(self.model, Selection(), self.now)
-        following = next_in(every, self._shown, set(self._to_review()) - {self._shown}, step=step)
+        following = next_in(self._all(), self._shown, set(self._to_review()) - {self._shown}, step=step)
         if following is None:
             self.notify("nothing else is to be reviewed", markup=False)
         else:
