@@ -84,6 +84,11 @@ class FakeStation:
             self.put(known)
             return known.row
 
+    def write(self, task: str, live_text: str) -> None:
+        """What the model writes at this moment; no event."""
+        with self._lock:
+            self._tasks[task].live_text = live_text
+
     def warn(self, warning: str) -> None:
         """What the station says must be seen on every screen."""
         with self._lock:

@@ -38,7 +38,7 @@ def row(task: str, state: State, **fields: object) -> TaskRow:
         "checks": [],
         "failure": None,
     }
-    return TaskRow(**{**known, **fields})  # type: ignore[arg-type]
+    return TaskRow(**{**known, **fields})
 
 
 def engine(**fields: object) -> EngineView:
@@ -56,7 +56,7 @@ def engine(**fields: object) -> EngineView:
         "output_tokens": 61_400,
         "output_tokens_per_s": 1_190.0,
     }
-    return EngineView(**{**known, **fields})  # type: ignore[arg-type]
+    return EngineView(**{**known, **fields})
 
 
 PASSED = [CheckView(command=CHECK, exit_code=0, seconds=0.61)]

@@ -1,4 +1,4 @@
-"""Writes the pictures of `docs/images`: `python -m tests.tui.pictures [FOLDER]`."""
+"""Writes the pictures of `docs/images`: `python -m tests.tui.pictures [FOLDER [NAME...]]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from tests.tui.conftest import busy_station
 from tui.app import Dashboard
 from tui.state import Sample
 
-SIZES = ((80, 24), (120, 40), (200, 60))
+SMALL, USUAL, WIDE = (80, 24), (120, 40), (200, 60)
+PICTURES: dict[str, tuple[tuple[tuple[int, int], ...], tuple[str, ...]]] = {
+    "fleet": ((SMALL, USUAL, WIDE), ()),
+    "task": ((SMALL, USUAL, WIDE), ("j", "enter")),
+    "review": ((SMALL, USUAL, WIDE), ("3", "j", "j", "v")),
+    "reject": ((SMALL,), ("3", "v", "x", *"use")),
+    "help": ((USUAL,), ("question_mark",)),
+    "lost": ((SMALL,), ()),
+}
+"""For each picture its sizes and the keys that lead to it."""
 
 
 def with_past(app: Dashboard) -> None:
@@ -49,23 +58,14 @@ async def settled(pilot: Pilot[None]) -> None:
         await pilot.pause(0.03)
 
 
-async def main(folder: Path) -> None:
-    wanted = sys.argv[2:]
-    for size in SIZES:
-        shots: dict[str, tuple[str, ...]] = {
-            "fleet": (),
-            "task": ("j", "enter"),
-            "review": ("3", *["j"] * 2, "v"),
-            "reject": ("3", "v", "x", *"use"),
-            "help": ("question_mark",),
-            "lost": (),
-        }
-        for name, keys in shots.items():
-            if not wanted or name in wanted:
-                await picture(folder, name, size, keys, lose=name == "lost")
+async def main(folder: Path, names: list[str]) -> None:
+    for name in names or PICTURES:
+        sizes, keys = PICTURES[name]
+        for size in sizes:
+            await picture(folder, name, size, keys, lose=name == "lost")
 
 
 if __name__ == "__main__":
     chosen = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
     chosen.mkdir(parents=True, exist_ok=True)
-    asyncio.run(main(chosen))
+    asyncio.run(main(chosen, sys.argv[2:]))

@@ -278,13 +278,12 @@ async def test_live_text_is_followed_until_somebody_scrolls_up():
         await until(pilot, lambda: isinstance(app.screen, TaskScreen) and "writing now" in shown(app))
         pager = app.screen.query_one(Pager)
         await until(pilot, lambda: pager.scroll_offset.y == pager.max_scroll_y > 0)
-        task = station._tasks["money-rounding"]
-        task.live_text = "more\n" * 30
+        station.write("money-rounding", "more\n" * 30)
         await until(pilot, lambda: "more\n  more" in shown(app))
         await until(pilot, lambda: pager.scroll_offset.y == pager.max_scroll_y)
         await pilot.press("k", "k", "k")
         stayed = pager.scroll_offset.y
-        task.live_text = "less\n" * 35
+        station.write("money-rounding", "less\n" * 35)
         await until(pilot, lambda: "less\n  less" in shown(app))
         await pilot.pause()
         assert pager.scroll_offset.y == stayed < pager.max_scroll_y

@@ -41,6 +41,7 @@ class Tmux:
             if all(text in seen for text in texts):
                 return seen
             assert time.monotonic() < end, seen
+            # Nothing tells from outside when another terminal has changed: look again.
             time.sleep(0.1)
 
 
