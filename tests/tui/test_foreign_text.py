@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from textual.widgets._toast import Toast
 
 from agents.messages import Assistant, System, ToolCall, ToolResult, User
 from orchestrator.errors import UserError
@@ -99,6 +100,8 @@ async def visit(app, pilot, station, task, text):
     review, before = app.screen, len(told(app))
     review.action_approve()
     await until(pilot, lambda: len(told(app)) > before)
+    await until(pilot, lambda: review.query(Toast))
+    seen.append(await settled(app, pilot))
     for ask, dialog, answer in ((review.action_reject, CommentDialog, None), (review.action_cancel_task, ConfirmDialog, False)):
         ask()
         await until(pilot, lambda dialog=dialog: isinstance(app.screen, dialog))

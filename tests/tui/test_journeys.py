@@ -24,7 +24,7 @@ LIMIT_S = 10.0
 @asynccontextmanager
 async def dashboard(station, *, size=(120, 40), **options):
     app = Dashboard(station, poll_s=0.1, back_off_s=(0.1,), ascii_only=False, **options)
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await until(pilot, lambda: app.model.received_at is not None and isinstance(app.screen, FleetScreen | TaskScreen | ReviewScreen))
         await until(pilot, lambda: app.model.tasks == {} or any(isinstance(s, FleetScreen) and s.tasks.ids for s in app.screen_stack))
         yield app, pilot
