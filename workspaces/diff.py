@@ -16,15 +16,6 @@ from typing import Literal
 from workspaces.errors import GitFailed
 from workspaces.git import DIFF_OPTIONS, Git
 
-FILE_LINES = 20_000
-"""A file with more changed lines is listed and counted, and its text left out."""
-ALL_LINES = 200_000
-BLOB_BYTES = 4 * 1024 * 1024
-ALL_BYTES = 64 * 1024 * 1024
-LINE_CHARACTERS = 5_000
-PATHS_BYTES = 500_000
-"""How many bytes of paths fit on git's command line, with room to spare."""
-
 FileStatus = Literal["added", "deleted", "modified", "renamed", "copied", "type-changed"]
 STATUS: dict[str, FileStatus] = {"A": "added", "D": "deleted", "M": "modified", "R": "renamed", "C": "copied", "T": "type-changed"}
 ABSENT = "000000"
@@ -62,6 +53,19 @@ class FileDiff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much text a diff may hold; what is beyond is listed and counted, and left out with a note."""
+
+    file_lines: int = 20_000
+    all_lines: int = 200_000
+    file_bytes: int = 4 * 1024 * 1024
+    all_bytes: int = 64 * 1024 * 1024
+    line_characters: int = 5_000
+    paths_bytes: int = 500_000
+    """How many bytes of paths fit on git's command line, with room to spare."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Listed:
     """A file as `--raw --numstat` tell of it, with paths as git has them."""
 
@@ -80,16 +84,16 @@ class _Listed:
         return 2 if self.diff.status == "type-changed" else 1
 
 
-async def diff_commits(hub: Path, old: str, new: str) -> tuple[FileDiff, ...]:
+async def diff_commits(hub: Path, old: str, new: str, *, limits: Limits = Limits()) -> tuple[FileDiff, ...]:
     """The files that differ, in git's order. `hub` is the bare repository's path. Raises GitFailed."""
     git = Git(git_dir=hub)
     listed = _listing(await git.run("diff-tree", "-r", "-z", "--raw", "--numstat", *DIFF_OPTIONS, old, new))
     sizes = await _sizes(git, listed)
-    notes = [*_leave_out(listed, sizes)]
+    notes = [*_leave_out(listed, sizes, limits)]
     shown = [file for file, note in zip(listed, notes, strict=True) if not note]
     patches = iter(await _patches(git, old, new, shown, everything=len(shown) == len(listed)))
     return tuple(
-        replace(file.diff, note=note) if note else _with_hunks(file, [next(patches) for _ in range(file.patches)])
+        replace(file.diff, note=note) if note else _with_hunks(file, [next(patches) for _ in range(file.patches)], limits.line_characters)
         for file, note in zip(listed, notes, strict=True)
     )
 
@@ -148,15 +152,15 @@ async def _sizes(git: Git, listed: Sequence[_Listed]) -> dict[str, int]:
     return {blob: int(size) for blob, size in pairs if size.isdigit()}
 
 
-def _leave_out(listed: Sequence[_Listed], sizes: dict[str, int]) -> Iterator[str]:
+def _leave_out(listed: Sequence[_Listed], sizes: dict[str, int], limits: Limits) -> Iterator[str]:
     """For each file why its text is not shown, '' when it is."""
-    lines_left, bytes_left, paths_left = ALL_LINES, ALL_BYTES, PATHS_BYTES
+    lines_left, bytes_left, paths_left = limits.all_lines, limits.all_bytes, limits.paths_bytes
     for file in listed:
         size = sum(sizes.get(blob, 0) for blob in file.blobs)
         paths = len(file.path) + len(file.old_path or b"") + 2
         if file.diff.binary:
             yield f"binary: {sizes.get(file.blobs[0], 0):,} → {sizes.get(file.blobs[1], 0):,} bytes"
-        elif size > BLOB_BYTES or file.lines > FILE_LINES:
+        elif size > limits.file_bytes or file.lines > limits.file_lines:
             yield f"too large to show: {file.lines:,} lines changed, {size:,} bytes on both sides"
         elif file.lines > lines_left or size > bytes_left or paths > paths_left:
             yield f"not shown, the whole change is too large: {file.lines:,} lines changed"
@@ -178,7 +182,7 @@ async def _patches(git: Git, old: str, new: str, shown: Sequence[_Listed], *, ev
     return patches
 
 
-def _with_hunks(file: _Listed, patches: Sequence[bytes]) -> FileDiff:
+def _with_hunks(file: _Listed, patches: Sequence[bytes], line_characters: int) -> FileDiff:
     seen: Counter[bytes] = Counter()
     hunks: list[Hunk] = []
     cut = False
@@ -186,11 +190,11 @@ def _with_hunks(file: _Listed, patches: Sequence[bytes]) -> FileDiff:
         for part in re.split(rb"^(?=@@ )", patch, flags=re.MULTILINE)[1:]:
             header, _, body = part.partition(b"\n")
             lines = [_text(line) for line in body.removesuffix(b"\n").split(b"\n")]
-            cut = cut or any(len(line) > LINE_CHARACTERS for line in lines)
-            shown = tuple(line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}…" for line in lines)
+            cut = cut or any(len(line) > line_characters for line in lines)
+            shown = tuple(line if len(line) <= line_characters else f"{line[:line_characters]}…" for line in lines)
             hunks.append(Hunk(id=_hunk_id(file.path, body, seen[body]), header=_text(header), lines=shown))
             seen[body] += 1
-    return replace(file.diff, hunks=tuple(hunks), note=_note(file.diff, bool(hunks), cut))
+    return replace(file.diff, hunks=tuple(hunks), note=_note(file.diff, bool(hunks), line_characters if cut else None))
 
 
 def _hunk_id(path: bytes, body: bytes, repetition: int) -> str:
@@ -198,11 +202,11 @@ def _hunk_id(path: bytes, body: bytes, repetition: int) -> str:
     return hashlib.sha256(b"%b\0%d\0%b" % (path, repetition, body)).hexdigest()[:8]
 
 
-def _note(diff: FileDiff, has_text: bool, cut: bool) -> str:
+def _note(diff: FileDiff, has_text: bool, cut_at: int | None) -> str:
     if "160000" in {diff.old_mode, diff.new_mode}:
         return "a submodule's commit"
-    if cut:
-        return f"lines are cut at {LINE_CHARACTERS:,} characters"
+    if cut_at is not None:
+        return f"lines are cut at {cut_at:,} characters"
     if has_text:
         return ""
     if diff.old_mode != diff.new_mode and diff.status == "modified":

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workspaces import diff
-from workspaces.diff import FileDiff, diff_commits
+from workspaces.diff import FileDiff, Limits, diff_commits
 from workspaces.snapshot import take_snapshot
 
 
@@ -148,18 +147,15 @@ async def test_g04_the_users_settings_do_not_change_the_diff(station, monkeypatc
     assert [file.status for file in plain] == ["modified", "renamed"]
 
 
-async def test_what_is_too_large_is_counted_and_named_but_not_shown(station, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diff, "FILE_LINES", 100)
-    monkeypatch.setattr(diff, "ALL_LINES", 150)
-    monkeypatch.setattr(diff, "LINE_CHARACTERS", 50)
-
-    def edit(path: Path) -> None:
-        (path / "1-large").write_text("x\n" * 101)
-        (path / "2-fits").write_text("y\n" * 100)
-        (path / "3-rest").write_text("z\n" * 60)
-        (path / "4-long").write_text("w" * 1_000 + "\n")
-
-    large, fits, rest, long = await changed(station, edit)
+async def test_what_is_too_large_is_counted_and_named_but_not_shown(station) -> None:
+    made = await station.workspace()
+    (made.path / "1-large").write_text("x\n" * 101)
+    (made.path / "2-fits").write_text("y\n" * 100)
+    (made.path / "3-rest").write_text("z\n" * 60)
+    (made.path / "4-long").write_text("w" * 1_000 + "\n")
+    snapshot = await take_snapshot(made, message="m")
+    limits = Limits(file_lines=100, all_lines=150, line_characters=50)
+    large, fits, rest, long = await diff_commits(station.hub.path, station.base, snapshot.commit, limits=limits)
     assert (large.insertions, large.hunks) == (101, ())
     assert large.note.startswith("too large to show: 101 lines changed")
     assert len(fits.hunks[0].lines) == 100
