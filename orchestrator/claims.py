@@ -103,15 +103,18 @@ def prolong(tx: Transaction, claim: Claim, lease_s: float) -> None:
 
 
 def interrupt(tx: Transaction, condition: str, value: object, reason: str, *, forgiven: bool = False) -> list[str]:
-    """Moves the leased tasks that meet the condition (our own SQL, with one parameter) to `interrupted`; their ids."""
+    """Moves the leased tasks that meet the condition (our own SQL, with one parameter) to `interrupted`; their ids.
+
+    One that was only `admitted` is forgiven always: nothing of it had begun, so it cannot be what ended the station.
+    """
     leased = ", ".join(f"'{state}'" for state in sorted(LEASED))
-    sql = f"SELECT id FROM task WHERE state IN ({leased}) AND {condition} ORDER BY seq"  # noqa: S608 - our own words only
-    tasks: Sequence[str] = [found["id"] for found in rows(tx.db, sql, (value,))]
-    for task in tasks:
-        move(tx, task, "interrupted", reason)
-        if forgiven:
-            forgive(tx, task)
-    return list(tasks)
+    sql = f"SELECT id, state FROM task WHERE state IN ({leased}) AND {condition} ORDER BY seq"  # noqa: S608 - our own words only
+    found = rows(tx.db, sql, (value,))
+    for task in found:
+        move(tx, task["id"], "interrupted", reason)
+        if forgiven or task["state"] == "admitted":
+            forgive(tx, task["id"])
+    return [task["id"] for task in found]
 
 
 def forgive(tx: Transaction, task: str) -> None:

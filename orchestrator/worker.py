@@ -125,7 +125,6 @@ class Attempt:
 
     async def run(self) -> None:
         site, claim = self._site, self._claim
-        await site.queue.move(claim, "preparing")
         workspace = await self._open_workspace()
         sandbox = self._open_sandbox(workspace)
         messages = await self._opening(workspace)
@@ -139,6 +138,7 @@ class Attempt:
         """The attempt's own again when it is resumed, a fresh one otherwise."""
         site, claim = self._site, self._claim
         async with site.creating:
+            await site.queue.move(claim, "preparing")
             hub = await site.hubs.open(claim.spec.repo, claim.spec.base_commit)
             found = await self._reopened(hub) if claim.resumed else None
             if found is not None and claim.workspace is not None:

@@ -339,8 +339,8 @@ async def test_heartbeats_keep_a_lease(desk: Desk) -> None:
 async def test_q1_a_killed_stations_task_goes_on_in_the_same_attempt(desk: Desk, steps_done: int) -> None:
     await desk.add("a", "b")
     claim = await desk.claim("station-1")
+    await desk.queue.move(claim, "preparing")
     if steps_done:
-        await desk.queue.move(claim, "preparing")
         await desk.queue.record(claim, [WorkspaceCreated(workspace="/w", branch="br", base_commit="b", seconds=0.2)])
         await desk.queue.move(claim, "running")
         for step in range(1, steps_done + 1):
@@ -562,3 +562,13 @@ def test_every_state_has_a_way_out_and_can_be_reached() -> None:
     reached = {new for following in TRANSITIONS.values() for new in following} | {"queued"}
     assert set(TRANSITIONS) == set(STATES) == reached
     assert [state for state in STATES if not TRANSITIONS[state]] == ["merged"]
+
+
+async def test_a_task_that_only_waited_its_turn_is_no_poison(desk: Desk) -> None:
+    """A station that dies again and again must not quarantine the tasks behind the one that kills it."""
+    await desk.queue.add([desk.spec("a")])
+    for crash in range(1, 9):
+        await desk.claim(f"station-{crash}")
+        await desk.crash(f"station-{crash + 1}")
+    claim = await desk.claim("station-9")
+    assert (claim.task, claim.attempt) == ("a", 1)
