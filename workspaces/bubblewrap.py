@@ -31,6 +31,7 @@ ALWAYS_HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/media", "/mnt/w
 SECRET_FILES = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab", "/etc/docker/key.json")
 SECRET_FOLDERS = ("/etc/ssl/private", "/etc/ssh", "/etc/sudoers.d", "/etc/wireguard", "/etc/NetworkManager/system-connections")
 """What root may read; others cannot anyway."""
+TRIES = 3
 FIRST_USER = 1000
 """Accounts from here on are people, by the custom of all distributions."""
 NOBODY = 65534
@@ -55,7 +56,7 @@ class BubblewrapSandbox:
             *_each("--tmpfs", self._hidden),
             *_masks(),
             *("--perms", "1777", "--tmpfs", f"{TEMPORARY}", "--dir", f"{HOME}"),
-            *(word for folder in shown for word in ("--ro-bind", f"{folder}", f"{folder}")),
+            *(word for folder in shown for word in ("--ro-bind-try", f"{folder}", f"{folder}")),
             *(
                 word
                 for link, says in sorted(sight.links.items())
@@ -71,9 +72,20 @@ class BubblewrapSandbox:
 
     async def run(self, command: str, *, timeout_s: float, limit_bytes: int) -> Completed:
         """As `Sandbox.run`."""
+        tries = TRIES
+        while True:
+            sockets = [path for path in _listening_sockets() if not self._is_hidden(path)]
+            done, started = await self._try(command, sockets, timeout_s=timeout_s, limit_bytes=limit_bytes)
+            if started:
+                return done
+            tries -= 1
+            if not sockets or not tries:  # else one of them may have gone before it could be covered
+                raise SandboxUnavailable(f"bubblewrap failed: {_last_words(done)}", hint="see: stationmaster doctor")
+
+    async def _try(self, command: str, sockets: Sequence[Path], *, timeout_s: float, limit_bytes: int) -> tuple[Completed, bool]:
+        """How it ended, and whether the command was started at all."""
         status = os.memfd_create("bwrap-status")
         try:
-            sockets = [path for path in _listening_sockets() if not self._is_hidden(path)]
             argv = ["bwrap", *self._arguments, *_cover(sockets), "--json-status-fd", f"{status}", "--", "/bin/sh", "-c", command]
             done = await run_process(
                 argv,
@@ -84,14 +96,11 @@ class BubblewrapSandbox:
                 merge_output=True,
                 pass_fds=(status,),
             )
-            started = done.timed_out or _says_exit(status)
+            return done, done.timed_out or _says_exit(status)
         except OSError as error:
             raise SandboxUnavailable(f"bubblewrap cannot be started: {error}", hint="see: stationmaster doctor") from error
         finally:
             os.close(status)
-        if not started:
-            raise SandboxUnavailable(f"bubblewrap failed: {_last_words(done)}", hint="see: stationmaster doctor")
-        return done
 
 
 def _says_exit(status: int) -> bool:
@@ -146,8 +155,16 @@ def _listening_sockets() -> Iterator[Path]:
         return
     for line in set(table.splitlines()[1:]):
         words = line.split(maxsplit=7)
-        if len(words) == 8 and words[7].startswith("/") and Path(words[7]).is_socket():
+        if len(words) == 8 and words[7].startswith("/") and _is_socket(Path(words[7])):
             yield Path(words[7]).resolve()
+
+
+def _is_socket(path: Path) -> bool:
+    """False also for what we may not look at: then a command may not either."""
+    try:
+        return path.is_socket()
+    except OSError:
+        return False
 
 
 async def bubblewrap_problem() -> str | None:
