@@ -20,6 +20,8 @@ from workspaces.lock import file_lock
 from workspaces.process import Completed
 
 BASES = "refs/stationmaster/bases"
+LOOSE_SAMPLE = 4
+"""About 1,000 loose objects in all."""
 ATTRIBUTES = "* !filter !working-tree-encoding\n"
 """Rules over every .gitattributes: no filter program, and no encoding that a file's bytes could fail. Line ends are still converted."""
 
@@ -221,12 +223,23 @@ async def _clone(hub: Hub) -> None:
         if done.exit_code != 0:
             raise RepositoryUnusable(f"cannot clone {hub.repo}: {complaint(done)}", hint=f"see: git -C {hub.repo} fsck")
         await _stand_alone(partial)
+        await _pack(partial)
         (partial / "info").mkdir(exist_ok=True)
         (partial / "info" / "attributes").write_text(ATTRIBUTES)
         partial.rename(hub.path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+async def _pack(hub: Path) -> None:
+    """Many loose objects into one pack: reading 10,000 of them doubles the time of a checkout, and nothing tidies a hub up later.
+
+    Packs stay the hard links that they are. Only speed is at stake, so a failure is left for whoever needs the missing object.
+    """
+    sample = hub / "objects" / "17"  # one in 256, as git's own `gc --auto` estimates
+    if sample.is_dir() and len(os.listdir(sample)) > LOOSE_SAMPLE:
+        await Git(git_dir=hub).attempt("repack", "-d", "-q", "--window=0")
 
 
 async def _stand_alone(hub: Path) -> None:

@@ -44,7 +44,8 @@ def make_repository(path: Path, files: int) -> None:
         file.write_text("".join(f"{number} {line} of a file with some lines of text in it\n" for line in range(32)))
     git(path, "init", "-q", "-b", "main")
     git(path, "add", "-A")
-    git(path, "commit", "-q", "-m", "first")
+    git(path, "-c", "gc.auto=0", "commit", "-q", "-m", "first")
+    git(path, "gc", "-q")  # as a repository is that has been in use; and not in the background, in the middle of a round
 
 
 def plain_loop(repo: Path, where: Path, count: int) -> float:

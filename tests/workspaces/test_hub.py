@@ -133,3 +133,15 @@ async def test_a_shallow_repository_serves(repo, tmp_path: Path) -> None:
     base = await resolve_base(tmp_path / "shallow", None)
     hub = await open_hub(base.repo, hubs=tmp_path / "hubs", commit=base.commit)
     assert (hub.path / "shallow").exists()
+
+
+@pytest.mark.slow
+async def test_many_loose_objects_become_one_pack(repo, tmp_path: Path) -> None:
+    for number in range(4_000):
+        repo.put(f"many/{number}", f"{number}\n")
+    repo.git("config", "gc.auto", "0")
+    commit = repo.commit()
+    hub = await open_hub(repo.path, hubs=tmp_path / "hubs", commit=commit)
+    assert len(list((hub.objects / "pack").glob("*.pack"))) == 1
+    assert (await hub.git.run("count-objects")).startswith(b"0 objects")
+    assert repo.git("count-objects").startswith("40")
