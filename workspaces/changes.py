@@ -6,6 +6,7 @@ tracked folder that became a link for unchanged, and a nested repository for one
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import Collection, Iterator
@@ -42,10 +43,25 @@ async def find_changes(workspace: Workspace, submodules: Collection[str], *, loo
     `look_for_forced` asks the agent's own index for ignored files that it holds all the same.
     """
     tracked, found, nested = await _listing(workspace)
-    present = {path for path in found if kind(workspace.path, path) == "file"}
+    present: set[bytes] = set()
     removed: set[bytes] = set()
+    if tracked or found:  # in a thread: after a build these may be thousands
+        await asyncio.to_thread(_classify, workspace.path, tracked, found, present, removed, nested)
+    filled = await _filled(workspace, submodules)
+    removed |= filled
+    nested |= filled
+    if nested:
+        present |= await _files_of_nested(workspace, nested)
+    if look_for_forced:
+        present |= await _forced(workspace)
+    return Changes(present=frozenset(present), removed=frozenset(removed))
+
+
+def _classify(root: Path, tracked: set[bytes], found: set[bytes], present: set[bytes], removed: set[bytes], nested: set[bytes]) -> None:
+    """Sort what git found different into the last three, by what lies there now."""
+    present |= {path for path in found if kind(root, path) == "file"}
     for path in tracked:
-        match kind(workspace.path, path):
+        match kind(root, path):
             case "file":
                 present.add(path)
             case "folder":
@@ -55,14 +71,6 @@ async def find_changes(workspace: Workspace, submodules: Collection[str], *, loo
                 removed.add(path)
             case "unknown":
                 pass  # unreadable: its last known content stands
-    filled = await _filled(workspace, submodules)
-    removed |= filled
-    nested |= filled
-    if nested:
-        present |= await _files_of_nested(workspace, nested)
-    if look_for_forced:
-        present |= await _forced(workspace)
-    return Changes(present=frozenset(present), removed=frozenset(removed))
 
 
 def kind(root: Path, path: bytes) -> Kind:

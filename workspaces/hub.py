@@ -238,7 +238,7 @@ async def _pack(hub: Path) -> None:
     Packs stay the hard links that they are. Only speed is at stake, so a failure is left for whoever needs the missing object.
     """
     sample = hub / "objects" / "17"  # one in 256, as git's own `gc --auto` estimates
-    if sample.is_dir() and len(os.listdir(sample)) > LOOSE_SAMPLE:
+    if sample.is_dir() and sum(1 for _ in sample.iterdir()) > LOOSE_SAMPLE:
         await Git(git_dir=hub).attempt("repack", "-d", "-q", "--window=0")
 
 

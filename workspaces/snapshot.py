@@ -95,7 +95,7 @@ def _last(workspace: Workspace) -> Record | None:
 
 def _remember(workspace: Workspace, snapshot: Snapshot, agent_index: tuple[int, int, int]) -> None:
     record = Record(snapshot=snapshot, index=_signature(workspace.index), agent_index=agent_index)
-    write_record(workspace.records / "snapshot.json", msgspec.json.encode(record))
+    write_record(workspace.records / "snapshot.json", msgspec.json.encode(record), durable=False)
 
 
 def _signature(path: Path) -> tuple[int, int, int]:

@@ -66,7 +66,7 @@ async def create_workspace(hub: Hub, *, root: Path, task: str, attempt: int, bas
         _refuse_existing(workspace.path)
         partial = workspace.path.with_name(f".{attempt}.partial")
         try:
-            await asyncio.to_thread(_begin, workspace, partial)
+            _begin(workspace, partial)
             await _fill(workspace, partial)
             await _settle(workspace, partial)
         except BaseException:
@@ -145,7 +145,7 @@ async def _fill(workspace: Workspace, partial: Path) -> None:
     await Git(git_dir=workspace.hub.path, work_tree=partial, index=workspace.index).run("read-tree", "--reset", "-u", workspace.base_commit)
     own = Git(cwd=partial)
     await own.run("init", "--quiet", "--template=", f"--initial-branch={workspace.branch}", f"{partial}")
-    await asyncio.to_thread(_borrow, workspace, partial)
+    _borrow(workspace, partial)
     await own.run("update-ref", f"refs/heads/{workspace.branch}", workspace.base_commit)
 
 
@@ -172,29 +172,35 @@ def _alternate(objects: Path) -> bytes:
 async def _settle(workspace: Workspace, partial: Path) -> None:
     listed = await Git(git_dir=workspace.hub.path, index=workspace.index).run("ls-files", "--stage", "-z")
     submodules = tuple(os.fsdecode(entry.partition(b"\t")[2]) for entry in listed.split(b"\0") if entry.startswith(b"160000 "))
-    _record_and_name(workspace, partial, submodules)
+    # The record first, then the name: a folder under its final name always has its record.
+    marker = _marker(workspace, partial, submodules)
+    await asyncio.to_thread(write_record, workspace.records / "workspace.json", msgspec.json.encode(marker), durable=True)
+    # Not in a thread: a rename that goes on after its cancellation would undo the roll-back.
+    _rename(partial, workspace.path)
 
 
-def _record_and_name(workspace: Workspace, partial: Path, submodules: tuple[str, ...]) -> None:
-    """The record first, then the name: a folder under its final name always has its record."""
-    marker = Marker(
+def _marker(workspace: Workspace, partial: Path, submodules: tuple[str, ...]) -> Marker:
+    return Marker(
         path=f"{workspace.path}",
         inode=partial.stat().st_ino,
         branch=workspace.branch,
         base_commit=workspace.base_commit,
         submodules=submodules,
     )
-    write_record(workspace.records / "workspace.json", msgspec.json.encode(marker))
-    partial.rename(workspace.path)
 
 
-def write_record(path: Path, data: bytes) -> None:
-    """Replace a file in one step, on disk before it is seen."""
+def _rename(partial: Path, final: Path) -> None:
+    partial.rename(final)
+
+
+def write_record(path: Path, data: bytes, *, durable: bool) -> None:
+    """Replace a file in one step. `durable` waits for the disk: for what cannot be found out again after a power cut."""
     draft = path.with_name(f"{path.name}.draft")
     with draft.open("wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
     draft.replace(path)
 
 
