@@ -7,14 +7,14 @@ import pytest
 from agents.messages import Assistant, ToolCall, ToolResult
 from orchestrator.views import DiffDocument, Failure, FileView, HunkView, LogDocument
 from tests.tui.conftest import BASE, FAILED, PASSED, SNAPSHOT, busy_station, engine, row, to_review
-from tui.change import FILE_LINES, build, file_lines, verdict_lines
 from tui.columns import now_cell, place, row_line, title_line
-from tui.detail import detail_lines, fact_lines
 from tui.header import banner_lines, header_lines
 from tui.line import text_of, width_of
 from tui.marks import MARKS, state_mark, state_word
+from tui.review_lines import FILE_LINES, build, file_lines, verdict_lines
 from tui.state import Model, Seen, fold, lose
-from tui.trajectory import Unreadable, read_log, trajectory_lines
+from tui.task_lines import detail_lines, fact_lines
+from tui.trajectory_lines import Unreadable, read_log, trajectory_lines
 
 
 def texts(lines):

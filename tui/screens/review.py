@@ -12,13 +12,13 @@ from textual.widget import Widget
 
 from orchestrator.task import REVIEWABLE
 from orchestrator.views import DiffDocument, TaskDetail
-from tui.change import build, summary, verdict_lines
 from tui.desk import CommandDone, Desk, DetailArrived, DiffArrived, LookFailed
-from tui.detail import headline
 from tui.foreign import one_line
 from tui.line import Line, Span, line, spread
+from tui.review_lines import build, summary, verdict_lines
 from tui.screens.base import TASK_KEYS, Command, Open, StationScreen
 from tui.state import Selection, group, listed, next_in, state_age_s
+from tui.task_lines import headline
 from tui.widgets.header import Bar
 from tui.widgets.lister import Lister
 from tui.widgets.pager import Pager

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tui.change import Section
 from tui.line import Line, Span, crop, spread
+from tui.review_lines import Section
 from tui.widgets.lister import Lister
 
 

@@ -8,11 +8,11 @@ from textual.containers import Vertical
 from orchestrator.task import ACTIVE
 from orchestrator.views import TaskDetail, TaskRow
 from tui.desk import Desk, DetailArrived, LookFailed
-from tui.detail import detail_lines, follows_tail, headline, numbers_line
 from tui.foreign import one_line
 from tui.line import BLANK, Line, Span, line
 from tui.state import Model, state_age_s
-from tui.trajectory import Entry
+from tui.task_lines import detail_lines, follows_tail, headline, numbers_line
+from tui.trajectory_lines import Entry
 from tui.widgets.header import Bar
 from tui.widgets.pager import Pager
 

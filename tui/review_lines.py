@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.views import DiffDocument, FileView, HunkView, TaskDetail
-from tui.detail import check_lines, fact_lines, note_lines, numbers_line
 from tui.foreign import one_line, visible
 from tui.format import changes, counted, tokens
 from tui.line import BLANK, Line, Role, Span, line
+from tui.task_lines import check_lines, fact_lines, note_lines, numbers_line
 
 LINE_CHARACTERS = 1_000
 FILE_LINES = 4_000

@@ -11,7 +11,7 @@ from tui.foreign import one_line
 from tui.format import UNKNOWN, age, changes, counted, duration, grouped, rate, tokens
 from tui.line import BLANK, Line, Span, line
 from tui.marks import state_mark, state_word
-from tui.trajectory import Entry, block, live_lines, trajectory_lines
+from tui.trajectory_lines import Entry, block, live_lines, trajectory_lines
 
 
 def headline(row: TaskRow, state_age_s: float) -> Line:
