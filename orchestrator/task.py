@@ -24,7 +24,7 @@ State = Literal[
     "conflicted",
     "quarantined",
 ]
-Activity = Literal["model", "tool", "waiting-engine", "waiting-human", "checks", "workspace"]
+Activity = Literal["model", "tool", "waiting-engine", "checks", "workspace"]
 Kind = Literal["coding", "document", "accounting"]
 FailureKind = Literal["checks", "limit", "stuck", "model", "workspace", "engine", "host", "bug", "conflict", "poison"]
 

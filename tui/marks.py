@@ -49,8 +49,6 @@ def state_mark(row: TaskRow) -> tuple[str, Role]:
         match row.activity:
             case "waiting-engine":
                 return "◌", "warn"
-            case "waiting-human":
-                return "?", "bad"
             case "checks":
                 return "◐", role
             case _:

@@ -149,7 +149,7 @@ def _bridged(values: list[float | None]) -> list[float | None]:
 
 
 def group(row: TaskRow) -> Group:
-    if row.state in STUCK or (row.state == "running" and row.activity == "waiting-human"):
+    if row.state in STUCK:
         return "human"
     if row.state in ACTIVE:
         return "working"

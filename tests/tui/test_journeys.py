@@ -295,7 +295,7 @@ async def test_files_are_reached_by_key_and_outputs_unfold():
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "Ran 4 tests" in shown(app))
         pager = app.screen.query_one(Pager)
         await pilot.press("J")
-        await until(pilot, lambda: text_of(pager.lines[pager.top_line()]).startswith("M shop/money.py"))
+        await until(pilot, lambda: pager.render_line(0).text.startswith("M shop/money.py"))
         await pilot.press("K")
         await until(pilot, lambda: pager.scroll_offset.y == 0)
         await pilot.press("t")

@@ -137,11 +137,11 @@ def test_who_waits_for_a_person_comes_first_then_who_works():
         row("w", "running"),
         row("r", "in-review"),
         row("f", "failed"),
-        row("h", "running", activity="waiting-human"),
+        row("s", "stuck"),
     ]
     model = fold(Model(), station_with(*rows).snapshot(), 0.0)
-    assert listed(model, Selection(), 0.0) == ["f", "h", "w", "r", "q", "m"]
-    assert [known.id for known in rows if needs_human(known)] == ["r", "f", "h"]
+    assert listed(model, Selection(), 0.0) == ["f", "s", "w", "r", "q", "m"]
+    assert [known.id for known in rows if needs_human(known)] == ["r", "f", "s"]
     assert group(row("x", "cancelled")) == "done"
 
 

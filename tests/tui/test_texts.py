@@ -40,10 +40,8 @@ def test_columns_fill_the_width_exactly(width):
 def test_every_state_has_a_mark_and_a_word_and_no_two_look_alike():
     looks = {(state_mark(row("a", state)), state_word(row("a", state))) for state in MARKS}
     assert len(looks) == len(MARKS)
-    words = {
-        state_word(row("a", "running", activity=activity)) for activity in ("model", "tool", "waiting-engine", "waiting-human", "checks")
-    }
-    assert words == {"model", "tool", "wait: engine", "wait: human", "checks"}
+    words = {state_word(row("a", "running", activity=activity)) for activity in ("model", "tool", "waiting-engine", "checks")}
+    assert words == {"model", "tool", "wait: engine", "checks"}
 
 
 def test_the_last_tools_place_says_what_matters_in_the_state():

@@ -184,7 +184,7 @@ class FleetScreen(StationScreen):
     def commands(self) -> Iterable[Command]:
         yield Command("Open the task", "Its trajectory, live text, checks and notes", self.action_open_task)
         yield Command("Review the task", "Its diff and checks; approve, reject, merge", self.action_review)
-        yield Command("Next that needs you", "A failed task, a question, a diff to review", self.action_next_human)
+        yield Command("Next that needs you", "A failed task, or a diff to review", self.action_next_human)
         yield from super().commands()
         yield Command("Filter the list", "By words of id, title, kind or state", self.action_filter)
         yield Command("Sort the list differently", "State, submission, id, tokens, tok/s, diff, age", self.action_order)

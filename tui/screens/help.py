@@ -30,7 +30,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "fleet",
         (
             ("enter  v", "open the task; review its diff"),
-            ("!", "next task that needs you: failed, stuck, asking, to review"),
+            ("!", "next task that needs you: failed, stuck, to review"),
             ("/  esc", "filter by words; show all again"),
             ("0 1 2 3 4 5", "all, waiting, working, to review, failed, done"),
             ("o", "next order: state, submitted, id, tokens, tok/s, diff, age"),
@@ -59,7 +59,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("· ○ ▶ ◐", "queued; being prepared; running; checks"),
             ("◆ ✔", "to review; merged"),
             ("✘ ■ ≠ ‼", "failed; stuck; conflicted; quarantined"),
-            ("◌ ? ↻", "waits for the engine; waits for you; interrupted, will go on"),
+            ("◌ ↻", "waits for the engine; interrupted, will go on"),
             ("⊘ ⊖ –", "cancelled; rejected; not known"),
         ),
     ),

@@ -51,11 +51,6 @@ class Lister(ScrollView, can_focus=True):
     def cursor(self) -> int:
         return self._cursor
 
-    @property
-    def paintings(self) -> int:
-        """Rows in sight that are known as drawn: what a change is measured against."""
-        return len(self._drawn)
-
     def update(self, count: int, cursor: int) -> int:
         """There are `count` rows now and the cursor is at `cursor`. How many rows in sight have to be drawn again."""
         if count != self._count:

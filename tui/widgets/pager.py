@@ -72,11 +72,6 @@ class Pager(ScrollView, can_focus=True):
         if 0 <= line_index < len(self._row_of):
             self.scroll_to(y=self._row_of[line_index], animate=False)
 
-    def top_line(self) -> int:
-        """The index of the line at the top."""
-        row = self.scroll_offset.y
-        return max(0, next((i for i, at in enumerate(self._row_of) if at > row), len(self._row_of)) - 1)
-
     def _lay_out(self) -> None:
         width = max(1, self.scrollable_content_region.width)
         self._rows, self._row_of = [], []
