@@ -14,9 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from textual.widgets._footer import FooterKey
 
 from tests.tui.conftest import busy_station, row
-from tests.tui.test_journeys import dashboard, screen_text, until
+from tests.tui.test_journeys import dashboard, press, screen_text, until
 from tui.app import Dashboard
 from tui.fake import FakeStation, FakeTask
 from tui.screens.fleet import FleetScreen
@@ -31,11 +32,23 @@ async def test_t5_too_small_says_so_and_comes_back():
         for size in ((1, 1), (20, 5), (59, 24), (80, 11)):
             await pilot.resize_terminal(*size)
             await until(pilot, lambda size=size: app.screen.has_class("-too-small") and "too small"[: size[0]] in screen_text(app))
-        await pilot.press("j", "enter", "q")
+        await press(pilot, "j", "enter", "q")
         for size in ((300, 80), (60, 12), (200, 60), (80, 24)):
             await pilot.resize_terminal(*size)
             await until(pilot, lambda: "money-rounding" in screen_text(app))
         assert not app.screen.has_class("-too-small")
+
+
+async def test_t5_key_hints_are_whole_or_not_there_at_any_width():
+    async with dashboard(busy_station(), size=(60, 12)) as (app, pilot):
+        for keys in ((), ("enter",), ("v",)):
+            await press(pilot, *keys)
+            for width in (60, 71, 80, 120):
+                await pilot.resize_terminal(width, 24)
+                hints = [f"{hint.key_display} {hint.description}" for hint in app.screen.query(FooterKey)]
+                fitting = max(" ".join(hints[:count]) for count in range(len(hints) + 1) if len(" ".join(hints[:count])) <= width)
+                assert screen_text(app).splitlines()[-1].rstrip() == fitting
+                assert "? Help" in fitting
 
 
 async def test_t5_without_utf8_every_cell_is_ascii():
@@ -43,10 +56,10 @@ async def test_t5_without_utf8_every_cell_is_ascii():
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, FleetScreen) and app.screen.tasks.ids)
         for keys in ((), ("enter",), ("v",), ("x",)):
-            await pilot.press(*keys)
+            await press(pilot, *keys)
             await pilot.pause()
             assert screen_text(app).isascii()
-        await pilot.press("escape", "q")
+        await press(pilot, "escape", "q")
         assert "SIMULATED" in screen_text(app)
         assert "> model" in screen_text(app)
 

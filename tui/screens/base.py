@@ -12,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from orchestrator.task import ACTIVE
 from tui.desk import CommandDone, Desk, DetailArrived, DiffArrived, LookFailed, Verb
@@ -20,6 +19,7 @@ from tui.line import line
 from tui.screens.dialogs import CommentDialog, ConfirmDialog
 from tui.state import Model, Only
 from tui.widgets.header import Banner, Bar, Header
+from tui.widgets.hints import KeyHints
 from tui.widgets.paint import ROLE_CLASSES
 
 MIN_WIDTH = 60
@@ -49,9 +49,9 @@ class Open(Message):
     instead: bool = False
 
 
-# For the end of a screen's own keys: a footer that is too narrow loses what is the same everywhere.
+# A footer that is too narrow loses its last keys: a screen's own come first, then help, which tells the others.
+HELP_KEY = Binding("question_mark", "app.help", "Help", key_display="?")
 TASK_KEYS: list[BindingType] = [
-    Binding("question_mark", "app.help", "Help", key_display="?"),
     Binding("c", "cancel_task", "Cancel"),
     Binding("r", "retry_task", "Retry"),
     Binding("s", "say_to_task", "Say"),
@@ -75,7 +75,7 @@ class StationScreen(Screen[None]):
         yield Header()
         yield Banner()
         yield from self.body()
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyHints()
         yield Bar(id="too-small")
 
     def body(self) -> Iterable[Widget]:

@@ -16,7 +16,7 @@ from orchestrator.task import REVIEWABLE
 from tui.desk import Desk, DetailArrived, LookFailed
 from tui.foreign import visible
 from tui.line import Span, line
-from tui.screens.base import TASK_KEYS, Command, Open, StationScreen
+from tui.screens.base import HELP_KEY, TASK_KEYS, Command, Open, StationScreen
 from tui.state import ONLY, ORDERS, Only, Selection, needs_human
 from tui.widgets.fleet import FleetList
 from tui.widgets.header import Bar
@@ -32,11 +32,12 @@ class FleetScreen(StationScreen):
         Binding("v", "review", "Review"),
         Binding("exclamation_mark", "next_human", "Needs you", key_display="!"),
         Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("q", "app.leave", "Quit"),
+        HELP_KEY,
         Binding("o", "order", "Sort"),
         *(Binding(str(i), f"only('{only}')", only, show=False) for i, only in enumerate(ONLY)),
         Binding("escape", "clear", "Clear the filter", show=False),
         Binding("z", "toggle_folds", "Unfold", show=False),
-        Binding("q", "app.leave", "Quit"),
         *TASK_KEYS,
     ]
 

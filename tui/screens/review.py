@@ -16,7 +16,7 @@ from tui.desk import CommandDone, Desk, DetailArrived, DiffArrived, LookFailed
 from tui.foreign import one_line
 from tui.line import Line, Span, line, spread
 from tui.review_lines import build, summary, verdict_lines
-from tui.screens.base import TASK_KEYS, Command, Open, StationScreen
+from tui.screens.base import HELP_KEY, TASK_KEYS, Command, Open, StationScreen
 from tui.state import Selection, group, listed, next_in, state_age_s
 from tui.task_lines import headline
 from tui.widgets.header import Bar
@@ -35,11 +35,12 @@ class ReviewScreen(StationScreen):
         Binding("m", "merge", "Merge"),
         Binding("n", "next(1)", "Next"),
         Binding("p", "next(-1)", "Prev"),
+        Binding("q,escape", "app.go_back", "Back", key_display="q"),
+        HELP_KEY,
         Binding("J,right_square_bracket", "section(1)", "Next file", key_display="J"),
         Binding("K,left_square_bracket", "section(-1)", "Previous file", show=False),
         Binding("z", "toggle_folds", "Unfold", show=False),
         Binding("t", "trajectory", "Trajectory"),
-        Binding("q,escape", "app.go_back", "Back", key_display="q"),
         *TASK_KEYS,
     ]
 

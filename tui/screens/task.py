@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from tui.desk import Desk, DetailArrived, LookFailed
-from tui.screens.base import TASK_KEYS, Command, Open, StationScreen
+from tui.screens.base import HELP_KEY, TASK_KEYS, Command, Open, StationScreen
 from tui.widgets.task_pane import TaskPane
 
 
@@ -18,6 +18,7 @@ class TaskScreen(StationScreen):
         Binding("v", "review", "Review"),
         Binding("z", "toggle_folds", "Unfold"),
         Binding("q,escape", "app.go_back", "Back", key_display="q"),
+        HELP_KEY,
         *TASK_KEYS,
     ]
 
