@@ -31,21 +31,19 @@ IDLE_RESUMPTIONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The right to work on a task until `lease_until` (seconds since the epoch; heartbeats move it on).
+    """The right to work on a task for as long as its lease is renewed.
 
     `attempt` counts from 1. `fence` rises with every claim of the task. `resumed` is true when the same attempt was begun
     before: then `steps` steps are in the trajectory already, and `workspace` and `branch` are those of the
-    attempt, or None when it was interrupted before it had one. `started_at` is the attempt's first claim.
+    attempt, or None when it was interrupted before it had one.
     """
 
     task: str
     attempt: int
     fence: int
     owner: str
-    lease_until: float
     spec: TaskSpec
     resumed: bool
-    started_at: float
     steps: int
     output_tokens: int
     decode_s: float | None
@@ -97,9 +95,17 @@ def held(tx: Transaction, claim: Claim) -> Row:
     return found
 
 
-def prolong(tx: Transaction, claim: Claim, lease_s: float) -> None:
-    held(tx, claim)
-    tx.db.execute("UPDATE task SET lease_until = ? WHERE id = ?", (tx.now + lease_s, claim.task))
+def renew(tx: Transaction, live: Sequence[Claim], lease_s: float) -> list[Claim]:
+    """Prolongs the leases of the live claims, then moves tasks whose lease has run out to `interrupted`; the claims that are lost.
+
+    Prolonged first, and in one transaction: leases are in wall-clock, and after a suspended machine or a step of the clock all of
+    them have run out, those of attempts at work too.
+    """
+    sql = "UPDATE task SET lease_until = ? WHERE id = ? AND attempt = ? AND fence = ? AND owner = ? RETURNING id"
+    until = tx.now + lease_s
+    lost = [claim for claim in live if not rows(tx.db, sql, (until, claim.task, claim.attempt, claim.fence, claim.owner))]
+    interrupt(tx, "lease_until < ?", tx.now, "the lease ran out")
+    return lost
 
 
 def interrupt(tx: Transaction, condition: str, value: object, reason: str, *, forgiven: bool = False) -> list[str]:
@@ -170,10 +176,8 @@ def _claim(tx: Transaction, task: str, *, resumed: bool) -> Claim:
         attempt=found["number"],
         fence=found["fence"],
         owner=found["owner"],
-        lease_until=found["lease_until"],
         spec=msgspec.json.decode(found["spec"], type=TaskSpec),
         resumed=resumed,
-        started_at=found["started_at"],
         steps=found["steps"],
         output_tokens=found["output_tokens"] or 0,
         decode_s=found["decode_s"],

@@ -14,9 +14,9 @@ from agents.errors import ModelRejected, ModelUnavailable
 from agents.model import ModelInfo, OpenAIModel, discover
 from orchestrator.clock import Clock
 from orchestrator.config import Settings
+from orchestrator.eventlog import Journal
 from orchestrator.events import EngineDown, EngineUp
 from orchestrator.metrics import ServerCount, Window
-from orchestrator.queue import Queue
 from orchestrator.serving.prometheus import EngineMetrics, parse_metrics
 from orchestrator.store import StoreFull
 from orchestrator.views import EngineView
@@ -40,7 +40,7 @@ class Endpoint:
         *,
         api_key: str | None,
         clock: Clock,
-        queue: Queue,
+        journal: Journal,
         server: ServerCount,
         counted: Callable[[], int],
         changed: Callable[[], None],
@@ -49,7 +49,7 @@ class Endpoint:
         self._settings = settings
         self._api_key = api_key
         self._clock = clock
-        self._queue = queue
+        self._journal = journal
         self._counted = counted
         self._changed = changed
         self._full = full
@@ -117,9 +117,9 @@ class Endpoint:
             return healthy
         url = self.url or ""
         if healthy:
-            await self._queue.log(EngineUp(url=url, model=self.info.model if self.info else ""))
+            await self._journal.log(EngineUp(url=url, model=self.info.model if self.info else ""))
         elif was_healthy is not None:
-            await self._queue.log(EngineDown(url=url, reason=self.problem or ""))
+            await self._journal.log(EngineDown(url=url, reason=self.problem or ""))
         log.info("engine %s: %s", url, self.problem or "ok")
         self._changed()
         return healthy
@@ -164,7 +164,7 @@ class Endpoint:
     async def _store_count(self) -> None:
         encoded = msgspec.json.encode(self.server)
         if encoded != self._stored_count:
-            await self._queue.remember(SERVER_COUNT, msgspec.Raw(encoded))
+            await self._journal.remember(SERVER_COUNT, msgspec.Raw(encoded))
             self._stored_count = encoded
 
     def view(self) -> EngineView | None:

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar, cast
 import msgspec
 
 from orchestrator.clock import Clock
-from orchestrator.events import AnyFact, CheckFinished, Event
+from orchestrator.events import AnyFact, CheckFinished, Event, StationFact
 from orchestrator.store import Database, Store, row, rows
 
 T = TypeVar("T")
@@ -66,6 +66,16 @@ class Journal:
 
         result, _ = await self.store.write(transaction, committed=committed)
         return result
+
+    async def log(self, fact: StationFact) -> None:
+        """Stores a fact of the station's own, which concerns no task (started, stopped, engine up or down)."""
+        await self.write(lambda tx: tx.append(None, None, fact))
+
+    async def remember(self, key: str, value: object) -> None:
+        """Stores a setting as JSON (whatever msgspec encodes); `lookups.setting` gives it back."""
+        encoded = msgspec.json.encode(value).decode()
+        sql = "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        await self.write(lambda tx: rows(tx.db, sql, (key, encoded)))
 
 
 def events_after(db: Database, after: int, *, task: str | None = None, limit: int = 500) -> list[Event]:

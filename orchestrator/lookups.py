@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from orchestrator.claims import CAN_START, SATISFIED
+from orchestrator.claims import SATISFIED
 from orchestrator.moves import task_row as stored_task
 from orchestrator.store import Database, Row, row, rows
 from orchestrator.task import ACTIVE, UNSUCCESSFUL, State, TaskSpec
@@ -129,14 +129,8 @@ def next_start(db: Database, *, now: float) -> float | None:
     return found[0] if found else None
 
 
-def claimable(db: Database, *, now: float) -> int:
-    """How many tasks could start now if there were room for all."""
-    sql = f"SELECT count(*) FROM task WHERE state IN ('queued', 'interrupted') AND {CAN_START}"  # noqa: S608 - our own words only
-    return rows(db, sql, {"now": now})[0][0]
-
-
 def setting(db: Database, key: str) -> bytes | None:
-    """The JSON that `Queue.remember` stored; None when it never did."""
+    """The JSON that `Journal.remember` stored; None when it never did."""
     found = row(db, "SELECT value FROM setting WHERE key = ?", (key,))
     return str(found["value"]).encode() if found else None
 

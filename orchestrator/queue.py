@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from orchestrator.claims import Claim, claim_next, forgive, held, interrupt, prolong
+from orchestrator.claims import Claim, claim_next, forgive, held, interrupt, renew
 from orchestrator.errors import IllegalTransition
 from orchestrator.eventlog import Journal, Transaction
-from orchestrator.events import StationFact
 from orchestrator.failures import fail_attempt
 from orchestrator.moves import LEASED, end_attempt, move
 from orchestrator.progress import AttemptFact, record_fact
@@ -43,10 +40,6 @@ class Queue:
         """
         return await self._journal.write(lambda tx: claim_next(tx, owner, lease_s))
 
-    async def expire_leases(self) -> list[str]:
-        """Moves tasks whose lease has run out to `interrupted`; their ids."""
-        return await self._journal.write(lambda tx: interrupt(tx, "lease_until < ?", tx.now, "the lease ran out"))
-
     async def interrupt_orphans(self, owner: str) -> list[str]:
         """At start: moves every task that another incarnation holds to `interrupted`, without waiting for its lease; their ids."""
         return await self._journal.write(lambda tx: interrupt(tx, "owner <> ?", owner, "the station ended while it was at work"))
@@ -55,11 +48,16 @@ class Queue:
         """At a planned stop, after the workers have ended: like `release` for whatever this incarnation still holds; their ids."""
         return await self._journal.write(lambda tx: interrupt(tx, "owner = ?", owner, "the station stops", forgiven=True))
 
-    # the worker that holds the claim
+    # the runner
 
-    async def heartbeat(self, claim: Claim, lease_s: float) -> None:
-        """Prolongs the lease to `lease_s` from now. LeaseLost when it is somebody else's."""
-        await self._journal.write(lambda tx: prolong(tx, claim, lease_s))
+    async def renew(self, live: Sequence[Claim], lease_s: float) -> list[Claim]:
+        """Prolongs the leases of attempts at work to `lease_s` from now; those of `live` that are no longer ours: stop them.
+
+        Other tasks whose lease has run out, a stalled incarnation's or a worker's that has gone, move to `interrupted`.
+        """
+        return await self._journal.write(lambda tx: renew(tx, live, lease_s))
+
+    # the worker that holds the claim
 
     async def move(self, claim: Claim, new: State, reason: str = "") -> None:
         """To `preparing`, `running` or `claimed-done` (or back to `running`). LeaseLost; IllegalTransition for others."""
@@ -140,15 +138,3 @@ class Queue:
             forgive(tx, claim.task)
 
         await self._journal.write(work)
-
-    # the station
-
-    async def log(self, fact: StationFact) -> None:
-        """Stores a fact of the station's own, which concerns no task (started, stopped, engine up or down)."""
-        await self._journal.write(lambda tx: tx.append(None, None, fact))
-
-    async def remember(self, key: str, value: object) -> None:
-        """Stores a setting as JSON (whatever msgspec encodes); `lookups.setting` gives it back."""
-        encoded = msgspec.json.encode(value).decode()
-        sql = "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-        await self._journal.write(lambda tx: rows(tx.db, sql, (key, encoded)))

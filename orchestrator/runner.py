@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol
 
 from agents.meter import Meter
@@ -54,40 +54,68 @@ class LocalRunner:
         self._ended = ended
         self._full = full
         self._group: asyncio.TaskGroup | None = None
-        self._tasks: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
+        self._attempts: dict[asyncio.Task[None], Claim] = {}
+        """All that have not ended, also a former attempt at a task whose next one waits for it."""
+        self._stopping: set[asyncio.Task[None]] = set()
         self._cut_off: list[Claim] = []
         """Claims whose attempts ended because the disk was full: given back as soon as that can be written."""
 
     @property
     def at_work(self) -> int:
-        return len(self._tasks)
+        return len(self._attempts)
 
     def start(self, claim: Claim) -> None:
         assert self._group is not None, "run() has not begun"
-        before = self._tasks.get(claim.task)
-        attempt = self._group.create_task(self._one(claim, after=before[1] if before else None), name=f"{claim.task}/{claim.attempt}")
-        self._tasks[claim.task] = (claim, attempt)
+        attempt = self._group.create_task(self._one(claim, after=self._at(claim.task)), name=f"{claim.task}/{claim.attempt}")
+        self._attempts[attempt] = claim
+        # Not in `_one`: what is cancelled before its first step never gets there.
+        attempt.add_done_callback(self._over)
 
     def stop(self, task: str) -> None:
-        if task in self._tasks:
-            self._tasks[task][1].cancel()
+        for attempt in self._at(task):
+            self._cancel(attempt)
 
     async def stop_all(self) -> None:
         """Cancel every attempt and wait until their processes are gone. What they held is still theirs in the store: `Queue.release_all`."""
-        attempts = [attempt for _, attempt in self._tasks.values()]
+        attempts = list(self._attempts)
         for attempt in attempts:
-            attempt.cancel()
+            self._cancel(attempt)
         if attempts:
             await asyncio.wait(attempts)
 
     async def run(self) -> None:
-        """Until cancelled: attempts live in here, with a heartbeat for each. Raises what the store cannot get over."""
+        """Until cancelled: attempts live in here, and their leases are renewed. Raises what the store cannot get over."""
         async with asyncio.TaskGroup() as self._group:
             while True:
                 await self._clock.sleep(HEARTBEAT_S)
-                for claim, attempt in list(self._tasks.values()):
-                    await self._heartbeat(claim, attempt)
+                await self._renew()
                 await self._give_back()
+
+    def _at(self, task: str) -> list[asyncio.Task[None]]:
+        return [attempt for attempt, claim in self._attempts.items() if claim.task == task]
+
+    def _cancel(self, attempt: asyncio.Task[None]) -> None:
+        """Once only: a second time would cut off the end that it makes of its processes."""
+        if attempt not in self._stopping:
+            self._stopping.add(attempt)
+            attempt.cancel()
+
+    def _over(self, attempt: asyncio.Task[None]) -> None:
+        del self._attempts[attempt]
+        self._stopping.discard(attempt)
+        self._ended()
+
+    async def _renew(self) -> None:
+        live = dict(self._attempts)
+        try:
+            lost = await self._queue.renew(list(live.values()), LEASE_S)
+        except StoreFull:
+            self._full()
+            return
+        for attempt, claim in live.items():
+            if claim in lost and attempt in self._attempts:
+                log.warning("%s/%d: the lease is lost", claim.task, claim.attempt)
+                self._cancel(attempt)
 
     async def _give_back(self) -> None:
         while self._cut_off:
@@ -100,20 +128,11 @@ class LocalRunner:
             self._cut_off.pop()
             self._ended()
 
-    async def _heartbeat(self, claim: Claim, attempt: asyncio.Task[None]) -> None:
-        try:
-            await self._queue.heartbeat(claim, LEASE_S)
-        except LeaseLost:
-            if self._tasks.get(claim.task, (None, None))[1] is attempt:
-                log.warning("%s/%d: the lease is lost", claim.task, claim.attempt)
-                attempt.cancel()
-        except StoreFull:
-            self._full()
-
-    async def _one(self, claim: Claim, *, after: asyncio.Task[None] | None) -> None:
-        if after is not None:  # a former worker of this task still ends its processes: the workspace may be the same
-            after.cancel()
-            await asyncio.wait([after])
+    async def _one(self, claim: Claim, *, after: Sequence[asyncio.Task[None]]) -> None:
+        for former in after:  # it still ends its processes: the workspace may be the same
+            self._cancel(former)
+        if after:
+            await asyncio.wait(after)
         live = LiveAttempt(meter=Meter(output_tokens=claim.output_tokens, decode_s=claim.decode_s))
         key = (claim.task, claim.attempt)
         self._book.open(key, live)
@@ -125,6 +144,3 @@ class LocalRunner:
             self._full()
         finally:
             self._book.close(key)
-            if self._tasks.get(claim.task, (None, None))[0] is claim:
-                del self._tasks[claim.task]
-            self._ended()

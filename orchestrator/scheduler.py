@@ -18,7 +18,7 @@ from orchestrator.store import Store, StoreFull
 log = logging.getLogger(__name__)
 
 IDLE_S = 2.0
-"""Longest time between two looks at what changes without a word: the disk, leases, back-offs."""
+"""Longest time between two looks at what changes without a word: the disk, back-offs."""
 
 
 class Scheduler:
@@ -79,7 +79,6 @@ class Scheduler:
             self._nudged.clear()
             wait_s = IDLE_S
             try:
-                await self._queue.expire_leases()
                 await self._fill()
                 wait_s = min(IDLE_S, await self._until_next_start())
             except StoreFull:

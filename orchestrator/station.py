@@ -96,7 +96,7 @@ class Station:
         self._bus = Bus()
         self._book = TokenBook(spent)
         self._rows = RowBook(store, self._book, waiting_for=lambda: self._scheduler.waiting_for)
-        journal = Journal(store, clock, self._publish)
+        self._journal = journal = Journal(store, clock, self._publish)
         self._queue = Queue(journal)
         hubs = Hubs(home.hubs)
         self._merging = MergeQueue(store, Merges(journal), hubs)
@@ -104,7 +104,7 @@ class Station:
             settings,
             api_key=os.environ.get(settings.api_key_env) if settings.api_key_env else None,
             clock=clock,
-            queue=self._queue,
+            journal=journal,
             server=server,
             counted=lambda: self._book.total().output,
             changed=lambda: self._scheduler.nudge(),
@@ -173,7 +173,7 @@ class Station:
 
     async def _reconcile(self, settings: Settings) -> None:
         """Store the settings, and bring what former incarnations left under way to where it can go on."""
-        await self._queue.remember(SETTING, msgspec.Raw(msgspec.json.encode(settings)))
+        await self._journal.remember(SETTING, msgspec.Raw(msgspec.json.encode(settings)))
         if ended := await asyncio.to_thread(end_leftovers, self._home.workspaces):
             log.warning("ended %d commands that an earlier incarnation left running", len(ended))
         await self._merging.recover()
@@ -200,7 +200,7 @@ class Station:
         assert token is not None, "Home.ensure makes one"
         with bind(self._home.place_socket()) as listener:
             server = ApiServer(make_app(self._service, token), listener)
-            await self._queue.log(StationStarted(pid=os.getpid(), version=version()))
+            await self._journal.log(StationStarted(pid=os.getpid(), version=version()))
             log.info("station %s, home %s, pid %d", version(), self._home.path, os.getpid())
             async with asyncio.TaskGroup() as group:
                 group.create_task(server.run())
@@ -227,7 +227,7 @@ class Station:
             log.warning("work is not ended after %.0f s; it is left to the next start", STOP_S)
         try:
             await self._queue.release_all(self._owner)
-            await self._queue.log(StationStopped())
+            await self._journal.log(StationStopped())
         except StoreFull:
             log.warning("no room to write the stop down; the next start finds the attempts as a crash would have left them")
         self._bus.close()

@@ -57,9 +57,11 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 }
 
 ACTIVE: frozenset[State] = frozenset({"admitted", "preparing", "running", "claimed-done", "merging"})
-"""Somebody works on it now, under a lease."""
+"""Somebody works on it now: a worker under a lease, or, for `merging`, the station itself without one."""
 REVIEWABLE: frozenset[State] = frozenset({"verified", "in-review"})
-ENDED: frozenset[State] = frozenset({"verified", "in-review", "merged", "stuck", "failed", "cancelled", "rejected", "conflicted", "quarantined"})
+ENDED: frozenset[State] = frozenset(
+    {"verified", "in-review", "merged", "stuck", "failed", "cancelled", "rejected", "conflicted", "quarantined"}
+)
 """No agent will touch it again unless a person asks."""
 UNSUCCESSFUL: frozenset[State] = frozenset({"stuck", "failed", "cancelled", "rejected", "conflicted", "quarantined"})
 

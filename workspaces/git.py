@@ -119,9 +119,9 @@ class Git:
         return env | dict(self.env)
 
 
-def failure(args: tuple[str, ...], done: Completed, *, hint: str = "") -> GitFailed:
+def failure(args: tuple[str, ...], done: Completed) -> GitFailed:
     """What a git that ended badly has to say for itself."""
-    return GitFailed(("git", *args), done.exit_code, complaint(done), hint=hint)
+    return GitFailed(("git", *args), done.exit_code, complaint(done))
 
 
 def complaint(done: Completed) -> str:

@@ -31,7 +31,7 @@ class Desk:
         self.store = store
         self.clock = clock
         self.published: list[Event] = []
-        journal = Journal(store, clock, self.published.extend)
+        self.journal = journal = Journal(store, clock, self.published.extend)
         self.queue = Queue(journal)
         self.decisions = Decisions(journal)
         self.merges = Merges(journal)

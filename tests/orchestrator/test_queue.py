@@ -101,7 +101,6 @@ async def test_a_claim_counts_the_attempt_and_raises_the_fence(desk: Desk) -> No
     claim = await desk.claim()
     assert (claim.attempt, claim.fence, claim.resumed, claim.steps, claim.workspace) == (1, 1, False, 0, None)
     assert claim.spec == desk.spec("a")
-    assert claim.lease_until == desk.clock.time() + 30
     assert (await desk.detail("a")).attempts[0].number == 1
     assert await path_of(desk, "a") == ["admitted"]
 
@@ -285,13 +284,13 @@ async def test_q2_a_stalled_worker_that_wakes_up_can_write_nothing(desk: Desk) -
     stalled = await desk.running("station-1")
     await desk.step(stalled, 1)
     await desk.clock.advance(31)
-    assert await desk.queue.expire_leases() == ["a"]
+    assert await desk.queue.renew([], 30) == []
+    assert await desk.state("a") == "interrupted"
     successor = await desk.running("station-2")
     assert (successor.attempt, successor.fence, successor.resumed, successor.steps) == (1, 2, True, 1)
     before = await desk.read(last_seq)
     row = await desk.row("a")
     for write in (
-        desk.queue.heartbeat(stalled, 30),
         desk.queue.move(stalled, "claimed-done"),
         desk.queue.record(stalled, [StepCompleted(step=2)]),
         desk.queue.take_messages(stalled),
@@ -302,8 +301,9 @@ async def test_q2_a_stalled_worker_that_wakes_up_can_write_nothing(desk: Desk) -
         with pytest.raises(LeaseLost):
             await write
     assert await desk.read(last_seq) == before
+    assert await desk.queue.renew([stalled], 30) == [stalled]
     assert await desk.row("a") == row
-    await desk.queue.heartbeat(successor, 30)
+    assert await desk.queue.renew([successor], 30) == []
 
 
 async def test_q2_an_old_worker_of_the_same_name_is_not_the_new_one(desk: Desk) -> None:
@@ -311,28 +311,35 @@ async def test_q2_an_old_worker_of_the_same_name_is_not_the_new_one(desk: Desk) 
     old = await desk.running("station-1")
     await desk.queue.release(old)
     new = await desk.running("station-1")
-    with pytest.raises(LeaseLost):
-        await desk.queue.heartbeat(old, 30)
-    await desk.queue.heartbeat(new, 30)
+    assert await desk.queue.renew([old, new], 30) == [old]
 
 
 async def test_a_worker_is_stopped_by_a_lease_that_ran_out_even_before_a_successor_came(desk: Desk) -> None:
     await desk.add("a")
     claim = await desk.running()
     await desk.clock.advance(31)
-    await desk.queue.expire_leases()
+    await desk.queue.renew([], 30)
     with pytest.raises(LeaseLost):
         await desk.queue.record(claim, [StepCompleted(step=1)])
 
 
-async def test_heartbeats_keep_a_lease(desk: Desk) -> None:
+async def test_renewals_keep_a_lease(desk: Desk) -> None:
     await desk.add("a")
     claim = await desk.running()
     for _ in range(5):
         await desk.clock.advance(20)
-        await desk.queue.heartbeat(claim, 30)
-        assert await desk.queue.expire_leases() == []
+        assert await desk.queue.renew([claim], 30) == []
+        assert await desk.queue.renew([], 30) == []
     assert await desk.state("a") == "running"
+
+
+async def test_a_suspended_machine_costs_the_live_attempts_nothing_and_lets_go_of_the_others(desk: Desk) -> None:
+    await desk.add("a", "b", "c")
+    live, gone, stalled = await desk.running("station-2"), await desk.running("station-2"), await desk.running("station-1")
+    await desk.clock.advance(100_000)
+    assert await desk.queue.renew([live], 30) == []
+    assert [await desk.state(claim.task) for claim in (live, gone, stalled)] == ["running", "interrupted", "interrupted"]
+    await desk.step(live, 1)
 
 
 @pytest.mark.parametrize("steps_done", [0, 3])
@@ -545,17 +552,12 @@ async def test_attempts_are_read_by_number(desk: Desk) -> None:
 
 
 async def test_settings_and_the_stations_own_facts_are_kept(desk: Desk) -> None:
-    await desk.queue.remember("baseline", {"http://e": 12})
-    await desk.queue.remember("baseline", {"http://e": 13})
+    await desk.journal.remember("baseline", {"http://e": 12})
+    await desk.journal.remember("baseline", {"http://e": 13})
     assert await desk.read(lambda db: lookups.setting(db, "baseline")) == b'{"http://e":13}'
     assert await desk.read(lambda db: lookups.setting(db, "nothing")) is None
-    await desk.queue.log(StationStarted(pid=1, version="0"))
+    await desk.journal.log(StationStarted(pid=1, version="0"))
     assert [(event.task, event.fact) for event in desk.published] == [(None, StationStarted(pid=1, version="0"))]
-
-
-async def test_how_many_could_start_is_counted(desk: Desk) -> None:
-    await desk.queue.add([desk.spec("a"), desk.spec("b"), desk.spec("c", after=("a",))])
-    assert await desk.read(lambda db: lookups.claimable(db, now=desk.clock.time())) == 2
 
 
 def test_every_state_has_a_way_out_and_can_be_reached() -> None:

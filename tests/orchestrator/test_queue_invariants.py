@@ -79,7 +79,6 @@ class Walk:
             return
         claim = self.random.choice(self.claims)
         writes: list[Callable[[], Awaitable[object]]] = [
-            lambda: self.desk.queue.heartbeat(claim, 30),
             lambda: self.desk.queue.release(claim),
             lambda: self.desk.queue.move(claim, "running"),
             lambda: self.desk.queue.take_messages(claim),
@@ -104,7 +103,10 @@ class Walk:
 
     async def wait(self) -> None:
         await self.desk.clock.advance(self.random.choice([1, 10, 40, 400]))
-        await self.desk.queue.expire_leases()
+        live = [claim for claim in self.claims if self.random.random() < 0.3]
+        newest = {claim.task: claim for claim in self.claims}
+        lost = await self.desk.queue.renew(live, 30)
+        assert all(claim in lost for claim in live if claim is not newest[claim.task])
 
     async def crash(self) -> None:
         self.incarnation += 1

@@ -17,6 +17,8 @@ class Job:
     def __init__(self) -> None:
         self.begun = asyncio.Event()
         self.go = asyncio.Event()
+        self.slow: asyncio.Event | None = None
+        """What a cancelled attempt waits for before it ends."""
         self.error: Exception | None = None
         self.ended: list[str] = []
 
@@ -25,6 +27,8 @@ class Job:
         try:
             await self.go.wait()
         except asyncio.CancelledError:
+            if self.slow is not None:
+                await self.slow.wait()
             self.ended.append("cancelled")
             raise
         if self.error is not None:
@@ -65,13 +69,48 @@ async def test_an_attempt_at_work_keeps_its_lease(desk: Any) -> None:
         await made.job.begun.wait()
         for _ in range(12):
             await tick(desk)
-        assert await desk.queue.expire_leases() == []
+        assert await desk.queue.renew([], LEASE_S) == []
         assert await desk.state("a") == "admitted"
 
 
-async def tick(desk: Any) -> None:
-    """One round of heartbeats: the store works in a thread, so the sleeper's return says that it is over."""
-    await desk.clock.advance(HEARTBEAT_S)
+async def test_an_attempt_at_work_outlives_a_suspended_machine(desk: Any) -> None:
+    async with bench(desk) as made:
+        made.runner.start(await claimed(desk, "a"))
+        await made.job.begun.wait()
+        await tick(desk, 100_000)
+        assert (await desk.state("a"), made.runner.at_work) == ("admitted", 1)
+
+
+async def test_an_attempt_cancelled_before_its_first_step_gives_its_place_back(desk: Any) -> None:
+    async with bench(desk) as made:
+        made.runner.start(await claimed(desk, "a"))
+        made.runner.stop("a")
+        await made.done.wait()
+        assert (made.runner.at_work, made.job.ended) == (0, [])
+
+
+async def test_an_attempt_cancelled_while_it_waits_for_its_former_worker_gives_its_place_back(desk: Any) -> None:
+    async with bench(desk) as made:
+        made.job.slow = asyncio.Event()
+        made.runner.start(await claimed(desk, "a"))
+        await made.job.begun.wait()
+        await desk.queue.interrupt_orphans("station-2")
+        made.runner.start(await desk.queue.claim("station-1", LEASE_S))
+        made.runner.stop("a")
+        await made.done.wait()
+        assert made.runner.at_work == 1
+        await desk.queue.interrupt_orphans("station-2")
+        made.job.begun.clear()
+        made.runner.start(await desk.queue.claim("station-1", LEASE_S))
+        assert not made.job.begun.is_set(), "two workers in one workspace"
+        made.job.slow.set()
+        await made.job.begun.wait()
+        assert (made.runner.at_work, made.job.ended) == (1, ["cancelled"])
+
+
+async def tick(desk: Any, seconds: float = HEARTBEAT_S) -> None:
+    """One round of renewals: the store works in a thread, so the sleeper's return says that it is over."""
+    await desk.clock.advance(seconds)
     while not desk.clock.sleepers:  # noqa: ASYNC110 - the clock of a test tells nobody who waits for it
         await asyncio.sleep(0)
 
