@@ -41,17 +41,19 @@ class Merges:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    async def begin(self, task: str, target: str | None = None) -> MergeRecord:
-        """To `merging`, from `verified`, `in-review` or `conflicted`. `target` None means the task's own target branch.
+    async def begin(self, task: str) -> MergeRecord:
+        """To `merging`, from `in-review` or `conflicted`: what is merged is the snapshot that was approved, and no other.
 
-        The caller sees to the approval. UserError when the task cannot be merged now, has no snapshot, or no branch to land on.
+        UserError when the task cannot be merged now, has no snapshot, is not approved as it is, or has no branch to land on.
         """
 
         def work(tx: Transaction) -> MergeRecord:
             current = task_row(tx.db, task)
+            if current["state"] == "merged":
+                raise UserError(f"task {task} is merged already", hint=f"as {_landed_commit(tx.db, task)}")
             if "merging" not in TRANSITIONS[current["state"]]:
                 raise UserError(f"task {task} is {current['state']} and cannot be merged", hint="merge what is verified or in-review")
-            return _begin(tx, current, target)
+            return _begin(tx, current)
 
         return await self._journal.write(work)
 
@@ -91,11 +93,15 @@ def unfinished(db: Database) -> list[MergeRecord]:
     return _records(db, "merge.state IN ('begun', 'prepared')", ())
 
 
-def _begin(tx: Transaction, task: Row, target: str | None) -> MergeRecord:
+def _begin(tx: Transaction, task: Row) -> MergeRecord:
     commit = snapshot_commit(tx, task)
-    branch = target or msgspec.json.decode(task["spec"], type=TaskSpec).target_branch
+    branch = msgspec.json.decode(task["spec"], type=TaskSpec).target_branch
     if commit is None:
         raise UserError(f"task {task['id']} has no snapshot to merge", hint=f"`stationmaster retry {task['id']}` makes a new attempt")
+    if task["approved_commit"] != commit:
+        what = "is not approved" if task["approved_commit"] is None else "has changed since it was approved"
+        hint = f"look at `stationmaster diff {task['id']}`, then `stationmaster approve {task['id']}`"
+        raise UserError(f"task {task['id']} {what}", hint=hint)
     if branch is None:
         hint = "HEAD was detached when it was added: give the task a `base` that is a branch"
         raise UserError(f"task {task['id']} names no branch to merge into", hint=hint)
@@ -103,6 +109,10 @@ def _begin(tx: Transaction, task: Row, target: str | None) -> MergeRecord:
     sql = "INSERT INTO merge (task, begun_at, target, snapshot_commit, state) VALUES (?, ?, ?, ?, 'begun') RETURNING id"
     made = rows(tx.db, sql, (task["id"], tx.now, branch, commit))
     return _records(tx.db, "merge.id = ?", (made[0]["id"],))[0]
+
+
+def _landed_commit(db: Database, task: str) -> str:
+    return rows(db, "SELECT merge_commit FROM merge WHERE task = ? AND state = 'landed'", (task,))[0]["merge_commit"]
 
 
 def _step(tx: Transaction, task: str, assignments: str, values: tuple[object, ...]) -> Row:

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import lookups, merges
 from orchestrator.errors import UserError
-from orchestrator.hubs import Hubs
 from orchestrator.merges import MergeRecord, Merges
 from orchestrator.store import Store, StoreFailed, StoreFull
 from orchestrator.task import TaskSpec
 from orchestrator.views import MergeView
 from workspaces.errors import WorkspaceError
+from workspaces.hub import open_hub
 from workspaces.merge import Conflicts, Landed, Prepared, Refused, has_landed, land_merge, prepare_merge, target_tip
 
 log = logging.getLogger(__name__)
@@ -26,61 +25,50 @@ TRIES = 3
 """A target that moves between preparing and landing (the user commits) is met again this often."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    task: str
-    done: asyncio.Future[MergeView]
-
-
 class MergeQueue:
-    def __init__(self, store: Store, records: Merges, hubs: Hubs) -> None:
+    def __init__(self, store: Store, records: Merges, *, hubs: Path) -> None:
         self._store = store
         self._records = records
         self._hubs = hubs
-        self._orders: asyncio.Queue[_Order] = asyncio.Queue()
-        self._busy = asyncio.Lock()
-        self._unsettled = False
+        self._group: asyncio.TaskGroup | None = None
+        self._turn = asyncio.Lock()
+        """Whoever asks first is first: the lock is fair."""
+        self._closed = False
 
     async def merge(self, task: str) -> MergeView:
-        """Waits until the merge has landed or was refused. UserError when the task is not approved or cannot be merged now."""
-        row = await self._store.read(lambda db: lookups.task_row(db, task, now=0.0))
-        if row.state == "merged":
-            raise UserError(f"task {task} is merged already", hint=f"as {row.merged_commit}")
-        if not row.approved:
-            raise UserError(
-                f"task {task} is not approved", hint=f"look at `stationmaster diff {task}`, then `stationmaster approve {task}`"
-            )
-        order = _Order(task=task, done=asyncio.get_running_loop().create_future())
-        self._orders.put_nowait(order)
-        return await order.done
+        """Waits until the merge has landed or was refused. UserError when the task is not approved or cannot be merged now.
+
+        A caller that goes away meanwhile changes nothing: what was asked for is done.
+        """
+        assert self._group is not None, "run() has not begun"
+        ended = await asyncio.shield(self._group.create_task(self._in_turn(task)))
+        if isinstance(ended, UserError):
+            raise ended
+        return ended
 
     async def run(self) -> None:
-        """Until cancelled; a merge that has begun is brought to its end first (see `close`)."""
-        while True:
-            order = await self._orders.get()
-            try:
-                async with self._busy:
-                    if self._unsettled:
-                        await self.recover()
-                    view = await self._one(order.task)
-            except UserError as refused:
-                _answer(order, refused)
-            except StoreFull:
-                self._unsettled = True
-                _answer(order, UserError("no room on the disk to write the merge down", hint="make room, then look what has become of it"))
-            except BaseException:
-                order.done.cancel()
-                raise
-            else:
-                if not order.done.done():
-                    order.done.set_result(view)
+        """Until cancelled: merges live in here (call `close` first, it waits for them). Raises what the store cannot get over."""
+        async with asyncio.TaskGroup() as self._group:
+            await asyncio.Event().wait()
 
     async def close(self) -> None:
         """Refuse what still waits, and wait for the merge that is under way."""
-        while not self._orders.empty():
-            _answer(self._orders.get_nowait(), UserError("the station stops", hint="merge again once it is up"))
-        async with self._busy:
+        self._closed = True
+        async with self._turn:
             pass
+
+    async def _in_turn(self, task: str) -> MergeView | UserError:
+        """The refusal is a result: an error would end all that lives in the group."""
+        async with self._turn:
+            try:
+                if self._closed:
+                    return UserError("the station stops", hint="merge again once it is up")
+                await self.recover()
+                return await self._one(task)
+            except UserError as refused:
+                return refused
+            except StoreFull:
+                return UserError("no room on the disk to write the merge down", hint="make room, then look what has become of it")
 
     async def _one(self, task: str) -> MergeView:
         record = await self._records.begin(task)
@@ -111,7 +99,7 @@ class MergeQueue:
 
     async def _land(self, record: MergeRecord) -> Landed | Conflicts | Refused:
         spec = await self._store.read(lambda db: lookups.task_spec(db, record.task))
-        hub = await self._hubs.open(record.repo, spec.base_commit)
+        hub = await open_hub(Path(record.repo), hubs=self._hubs, commit=spec.base_commit)
         refused = Refused(reason="the target branch keeps moving", hint="merge again")
         for _ in range(TRIES):
             prepared = await prepare_merge(
@@ -130,7 +118,10 @@ class MergeQueue:
         return await target_tip(Path(record.repo), record.target) != prepared.target_commit
 
     async def recover(self) -> None:
-        """Merges of which the store does not know the end: at start those that the last station had under way, later those that a full disk cut off."""
+        """Settle merges of which the store does not know the end: those that the last station had under way, or that a full disk cut off.
+
+        No merge may be under way.
+        """
         for record in await self._store.read(merges.unfinished):
             try:
                 landed = record.commit is not None and await has_landed(Path(record.repo), record.target, record.commit)
@@ -138,16 +129,10 @@ class MergeQueue:
                 log.warning("%s: cannot tell whether its merge landed: %s", record.task, failed)
                 landed = False
             if landed and record.commit is not None:
-                log.info("%s: its merge had landed before the last station ended", record.task)
+                log.info("%s: its merge had landed before that could be written down", record.task)
                 await self._records.landed(record.task, record.commit)
             else:
                 await self._records.refused(record.task, "it was cut off before it landed")
-        self._unsettled = False
-
-
-def _answer(order: _Order, error: UserError) -> None:
-    if not order.done.done():
-        order.done.set_exception(error)
 
 
 def _message(spec: TaskSpec) -> str:

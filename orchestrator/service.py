@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from orchestrator import lookups
 from orchestrator.api import HEARTBEAT_S
@@ -16,7 +17,6 @@ from orchestrator.endpoint import Endpoint
 from orchestrator.eventlog import events_after, last_seq
 from orchestrator.events import Event
 from orchestrator.home import Home
-from orchestrator.hubs import Hubs
 from orchestrator.logbook import log_document
 from orchestrator.merging import MergeQueue
 from orchestrator.metrics import TokenBook
@@ -29,6 +29,7 @@ from orchestrator.store import Store
 from orchestrator.task import TaskSpec
 from orchestrator.version import version
 from orchestrator.views import DiffDocument, LogDocument, MergeView, Snapshot, StationView, StatusDocument, TaskDetail, TaskRow, Totals
+from workspaces.hub import Hub, open_hub
 
 PAGE_EVENTS = 500
 
@@ -43,7 +44,6 @@ class StationService:
     queue: Queue
     decisions: Decisions
     merging: MergeQueue
-    hubs: Hubs
     rows: RowBook
     book: TokenBook
     endpoint: Endpoint
@@ -110,7 +110,10 @@ class StationService:
 
     async def diff(self, task: str, *, since_last_look: bool) -> DiffDocument:
         of = await self.store.read(lambda db: subject(db, task, since_last_look=since_last_look))
-        return await diff_document(of, open_hub=self.hubs.open)
+        return await diff_document(of, open_hub=self._hub)
+
+    async def _hub(self, repo: str, commit: str) -> Hub:
+        return await open_hub(Path(repo), hubs=self.home.hubs, commit=commit)
 
     async def events(self, after: int, *, task: str | None, follow: bool) -> AsyncIterator[Sequence[Event]]:
         """Ends, with `follow`, when the reader has fallen behind or the station stops: the client comes back with its last `seq`.

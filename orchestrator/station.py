@@ -29,7 +29,6 @@ from orchestrator.errors import UserError
 from orchestrator.eventlog import Journal
 from orchestrator.events import Event, StationStarted, StationStopped
 from orchestrator.home import Home
-from orchestrator.hubs import Hubs
 from orchestrator.launch import StationOptions, hold_lock
 from orchestrator.leftovers import end_leftovers
 from orchestrator.merges import Merges
@@ -98,8 +97,7 @@ class Station:
         self._rows = RowBook(store, self._book, waiting_for=lambda: self._scheduler.waiting_for)
         self._journal = journal = Journal(store, clock, self._publish)
         self._queue = Queue(journal)
-        hubs = Hubs(home.hubs)
-        self._merging = MergeQueue(store, Merges(journal), hubs)
+        self._merging = MergeQueue(store, Merges(journal), hubs=home.hubs)
         self._endpoint = Endpoint(
             settings,
             api_key=os.environ.get(settings.api_key_env) if settings.api_key_env else None,
@@ -117,7 +115,6 @@ class Station:
             clock=clock,
             store=store,
             queue=self._queue,
-            hubs=hubs,
             endpoint=self._endpoint,
             creating=asyncio.Semaphore(CREATING),
             checking=asyncio.Semaphore(os.cpu_count() or 1),
@@ -147,7 +144,6 @@ class Station:
             queue=self._queue,
             decisions=Decisions(journal),
             merging=self._merging,
-            hubs=hubs,
             rows=self._rows,
             book=self._book,
             endpoint=self._endpoint,

@@ -11,6 +11,7 @@ import errno
 import logging
 import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from agents.agent import Agent
@@ -30,7 +31,6 @@ from orchestrator.endpoint import Endpoint
 from orchestrator.errors import IllegalTransition, LeaseLost
 from orchestrator.events import CheckFinished, SnapshotTaken, WorkspaceCreated
 from orchestrator.home import Home
-from orchestrator.hubs import Hubs
 from orchestrator.keeper import SnapshotKeeper
 from orchestrator.metrics import LiveAttempt
 from orchestrator.queue import Claim, Queue
@@ -38,7 +38,7 @@ from orchestrator.store import Store, StoreFailed
 from orchestrator.task import FailureKind
 from workspaces.bubblewrap import open_sandbox
 from workspaces.errors import SandboxUnavailable, WorkspaceError
-from workspaces.hub import Hub
+from workspaces.hub import Hub, open_hub
 from workspaces.sandbox import Sandbox
 from workspaces.workspace import Workspace, create_workspace, reopen_workspace
 
@@ -57,7 +57,6 @@ class Site:
     clock: Clock
     store: Store
     queue: Queue
-    hubs: Hubs
     endpoint: Endpoint
     creating: asyncio.Semaphore
     checking: asyncio.Semaphore
@@ -139,7 +138,7 @@ class Attempt:
         site, claim = self._site, self._claim
         async with site.creating:
             await site.queue.move(claim, "preparing")
-            hub = await site.hubs.open(claim.spec.repo, claim.spec.base_commit)
+            hub = await open_hub(Path(claim.spec.repo), hubs=site.home.hubs, commit=claim.spec.base_commit)
             found = await self._reopened(hub) if claim.resumed else None
             if found is not None and claim.workspace is not None:
                 return found
