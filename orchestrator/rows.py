@@ -59,7 +59,11 @@ class RowBook:
                     self._changed[row.id] = None
             seq, changed, self._changed = self._seq, self._changed, {}
             if changed:
-                fresh, self.max_parallel = await self._store.read(lambda db: _read(db, list(changed), now))
+                try:
+                    fresh, self.max_parallel = await self._store.read(lambda db: _read(db, list(changed), now))
+                except BaseException:  # cancelled too: the next reader must not take these rows for read
+                    self._changed = changed | self._changed
+                    raise
                 self._rows.update({row.id: (row, now) for row in fresh})
             return seq
 
