@@ -154,5 +154,5 @@ _TOO_MANY = Trouble(message="too many commands are waiting for the station", hin
 def _merged(view: MergeView) -> CommandDone:
     if view.commit is not None:
         return CommandDone("merge", view.task, f"{view.task} merged into {view.target} as {view.commit[:10]}")
-    conflicts = f": {', '.join(view.conflicts[:5])}" if view.conflicts else ""
+    conflicts = f" ({', '.join(view.conflicts[:5])})" if view.conflicts else ""
     return CommandDone("merge", view.task, f"{view.task} not merged: {view.message}{conflicts}", refused=True)

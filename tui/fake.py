@@ -1,6 +1,7 @@
 """A station without a station: the same calls on rows that a test (or a person trying out a screen) puts in.
 
 It follows the real one's rules as far as the dashboard sees them: sequence numbers, refusals with a hint, silence while it is down.
+One suite holds both to them: `tests/contract/test_station_client.py`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from typing import TypeVar
 
 import msgspec
 
-from agents.messages import Message
+from agents.messages import Assistant, Message
 from orchestrator.errors import StationDown, UserError
-from orchestrator.task import REVIEWABLE, STATES, TRANSITIONS, Limits, State
+from orchestrator.task import ACTIVE, ENDED, REVIEWABLE, STATES, TRANSITIONS, Limits, State
 from orchestrator.views import (
     AttemptView,
     CheckOutput,
     DiffDocument,
     EngineView,
+    Failure,
     FileView,
     LogDocument,
     MergeView,
@@ -32,6 +34,9 @@ from orchestrator.views import (
 )
 
 T = TypeVar("T")
+
+MERGED = "c0ffee" * 6 + "c0ff"
+"""The commit of every merge that lands."""
 
 
 @dataclass(kw_only=True)
@@ -49,17 +54,32 @@ class FakeTask:
     conflicts: list[str] = field(default_factory=list[str])
     target_moved: bool = False
     live_text: str | None = None
+    looked_at: str | None = None
+    """The snapshot that a person saw last."""
+    since: float = 0.0
+    """When it came into its state, on the station's clock."""
 
 
 class FakeStation:
-    """Thread-safe, like the client that it stands for. `calls` lists the commands in the order in which they came."""
+    """Thread-safe, like the client that it stands for. `calls` lists the commands in the order in which they came.
 
-    def __init__(self, *, agents: int = 4, engine: EngineView | None = None, warning: str = "") -> None:
+    `clock` gives monotonic seconds: the ages of states count on by it.
+    """
+
+    def __init__(
+        self,
+        *,
+        agents: int = 4,
+        engine: EngineView | None = None,
+        warning: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.calls: list[tuple[str, ...]] = []
         self.engine = engine
         self.tokens_per_s: float | None = None
         self.input_tokens_per_s: float | None = None
         self.unattributed_tokens: int | None = None
+        self._clock = clock
         self._lock = threading.RLock()
         self._tasks: dict[str, FakeTask] = {}
         self._seq = 0
@@ -74,15 +94,21 @@ class FakeStation:
         with self._lock:
             self._seq += 1
             task.row = msgspec.structs.replace(task.row, changed_seq=self._seq)
+            task.since = self._clock() - task.row.state_age_s
             self._tasks[task.row.id] = task
 
     def change(self, task: str, **fields: object) -> TaskRow:
-        """Set fields of a row."""
+        """Set fields of a row. Another state begins at age 0."""
         with self._lock:
             known = self._tasks[task]
-            known.row = msgspec.structs.replace(known.row, **fields)
+            moved = fields.get("state", known.row.state) != known.row.state
+            known.row = msgspec.structs.replace(self._row(known), **({"state_age_s": 0.0} if moved else {}), **fields)
             self.put(known)
             return known.row
+
+    def _row(self, task: FakeTask) -> TaskRow:
+        """Its row as of now."""
+        return msgspec.structs.replace(task.row, state_age_s=self._clock() - task.since)
 
     def write(self, task: str, live_text: str) -> None:
         """What the model writes at this moment; no event."""
@@ -118,13 +144,13 @@ class FakeStation:
 
     def _known(self, task: str) -> FakeTask:
         if task not in self._tasks:
-            raise UserError(f"no task {task}", hint="`stationmaster list` shows them")
+            raise UserError(f"there is no task {task}", hint="`stationmaster list` shows them all")
         return self._tasks[task]
 
     def snapshot(self, after: int = 0) -> Snapshot:
         self._answering()
         with self._lock:
-            rows = [task.row for task in self._tasks.values()]
+            rows = [self._row(task) for task in self._tasks.values()]
             queue = {state: sum(row.state == state for row in rows) for state in STATES}
             output = sum(row.output_tokens or 0 for row in rows)
             totals = Totals(
@@ -144,7 +170,7 @@ class FakeStation:
                 engine=self.engine,
                 queue={state: count for state, count in queue.items() if count},
                 totals=totals,
-                tasks=[row for row in rows if row.changed_seq > after],
+                tasks=[row for row in rows if row.changed_seq > after or row.state in ACTIVE],
             )
 
     def task(self, task: str) -> TaskDetail:
@@ -152,7 +178,7 @@ class FakeStation:
         with self._lock:
             known = self._known(task)
             return TaskDetail(
-                row=known.row,
+                row=self._row(known),
                 prompt=known.prompt,
                 repo="/srv/ledger",
                 target_branch="main",
@@ -169,15 +195,21 @@ class FakeStation:
         self._answering()
         with self._lock:
             known = self._known(task)
-            raw = [msgspec.Raw(msgspec.json.encode(message)) for message in known.messages]
-            return LogDocument(task=task, attempt=attempt or known.row.attempt, messages=raw)
+            number = known.row.attempt if attempt is None else attempt
+            if not 1 <= number <= known.row.attempt:
+                raise UserError(f"task {task} has no attempt yet")
+            messages = known.messages if step is None else _step(known.messages, step)
+            if step is not None and not messages:
+                raise UserError(f"attempt {number} of task {task} has no step {step}")
+            return LogDocument(task=task, attempt=number, messages=[msgspec.Raw(msgspec.json.encode(message)) for message in messages])
 
     def diff(self, task: str, *, since_last_look: bool = False) -> DiffDocument:
         self._answering()
         with self._lock:
             known = self._known(task)
             if known.row.snapshot_commit is None:
-                raise UserError(f"{task} has no snapshot yet", hint="its first step makes one")
+                raise UserError(f"task {task} has no snapshot yet", hint=f"`stationmaster show {task}` tells what it does")
+            seen = since_last_look and known.looked_at == known.row.snapshot_commit
             return DiffDocument(
                 task=task,
                 base_commit=known.row.base_commit,
@@ -185,40 +217,68 @@ class FakeStation:
                 target="main",
                 target_moved=known.target_moved,
                 conflicts=list(known.conflicts),
-                files=list(known.files),
+                files=[] if seen else list(known.files),
             )
 
     def cancel(self, task: str) -> TaskRow:
-        return self._move("cancel", task, "cancelled")
+        def cancelled(known: FakeTask) -> TaskRow:
+            _expect(known.row, "cancelled", "cancel")
+            return self._move(known, "cancelled")
+
+        return self._command(cancelled, "cancel", task)
 
     def retry(self, task: str, comment: str = "") -> TaskRow:
-        return self._move("retry", task, "queued", comment)
+        def retried(known: FakeTask) -> TaskRow:
+            if known.row.state not in ENDED:
+                raise UserError(f"task {task} is {known.row.state}, it has not ended", hint=f"`stationmaster cancel {task}` ends it")
+            _expect(known.row, "queued", "retry")
+            return self._move(known, "queued", comment)
+
+        return self._command(retried, "retry", task, comment)
 
     def reject(self, task: str, comment: str = "") -> TaskRow:
-        return self._move("reject", task, "queued" if comment else "rejected", comment)
+        def rejected(known: FakeTask) -> TaskRow:
+            _expect(known.row, "rejected", "reject")
+            return self._move(known, "queued" if comment else "rejected", comment)
+
+        return self._command(rejected, "reject", task, comment)
 
     def approve(self, task: str) -> TaskRow:
         def approved(known: FakeTask) -> TaskRow:
             if known.row.state not in REVIEWABLE:
-                raise UserError(f"{task} is {known.row.state}, not to be reviewed", hint="only verified tasks can be approved")
+                raise UserError(f"task {task} is {known.row.state}, not waiting for review", hint="approve what is verified or in-review")
+            if known.row.snapshot_commit is None:
+                raise UserError(f"task {task} has no snapshot to approve", hint=f"`stationmaster retry {task}` makes a new attempt")
             return self.change(task, approved=True, state="in-review")
 
         return self._command(approved, "approve", task)
 
     def merge(self, task: str) -> MergeView:
         def merged(known: FakeTask) -> MergeView:
+            row = known.row
+            if row.state == "merged":
+                raise UserError(f"task {task} is merged already", hint=f"as {row.merged_commit}")
+            if "merging" not in TRANSITIONS[row.state]:
+                raise UserError(f"task {task} is {row.state} and cannot be merged", hint="merge what is verified or in-review")
+            if not row.approved:
+                hint = f"look at `stationmaster diff {task}`, then `stationmaster approve {task}`"
+                raise UserError(f"task {task} is not approved", hint=hint)
             if known.conflicts:
-                self.change(task, state="conflicted", state_age_s=0.0)
-                return MergeView(task=task, state="conflicted", target="main", commit=None, message="conflicts", conflicts=known.conflicts)
-            if "merging" not in TRANSITIONS[known.row.state]:
-                raise UserError(f"{task} is {known.row.state}, it cannot be merged", hint="approve it first")
-            self.change(task, state="merged", state_age_s=0.0, merged_commit="c0ffee" * 6 + "c0ff")
-            return MergeView(task=task, state="merged", target="main", commit="c0ffee" * 6 + "c0ff", message="landed")
+                self.change(task, state="conflicted", failure=Failure(kind="conflict", message="conflicts"))
+                said, paths = "conflicts with main: nothing was changed", list(known.conflicts)
+                return MergeView(task=task, state="conflicted", target="main", commit=None, message=said, conflicts=paths)
+            self.change(task, state="merged", merged_commit=MERGED, failure=None)
+            return MergeView(task=task, state="merged", target="main", commit=MERGED, message=f"landed on main as {MERGED[:12]}")
 
         return self._command(merged, "merge", task)
 
     def say(self, task: str, text: str) -> TaskRow:
         def said(known: FakeTask) -> TaskRow:
+            if known.row.state in ENDED or known.row.state == "merging":
+                hint = f'`stationmaster retry {task} --comment "…"` starts a new attempt that hears it'
+                raise UserError(f"task {task} is {known.row.state}: no agent works on it", hint=hint)
+            if not text.strip():
+                raise UserError("there is nothing to say", hint="give the agent a text")
             known.comments.append(text)
             return self.change(task)
 
@@ -226,19 +286,17 @@ class FakeStation:
 
     def look(self, task: str) -> TaskRow:
         def looked(known: FakeTask) -> TaskRow:
-            return self.change(task, state="in-review") if known.row.state == "verified" else known.row
+            if known.row.snapshot_commit is None:
+                return self._row(known)
+            known.looked_at = known.row.snapshot_commit
+            return self.change(task, state="in-review") if known.row.state == "verified" else self._row(known)
 
         return self._command(looked, "look", task)
 
-    def _move(self, verb: str, task: str, state: State, comment: str = "") -> TaskRow:
-        def moved(known: FakeTask) -> TaskRow:
-            if state not in TRANSITIONS[known.row.state]:
-                raise UserError(f"cannot {verb} {task}: it is {known.row.state}", hint=f"from there it can go to {_names(known.row.state)}")
-            if comment:
-                known.comments.append(comment)
-            return self.change(task, state=state, state_age_s=0.0, approved=False)
-
-        return self._command(moved, verb, task, comment)
+    def _move(self, known: FakeTask, state: State, comment: str = "") -> TaskRow:
+        if comment.strip():
+            known.comments.append(comment)
+        return self.change(known.row.id, state=state, approved=False)
 
     def _command(self, act: Callable[[FakeTask], T], verb: str, task: str, *words: str) -> T:
         self._answering()
@@ -247,5 +305,13 @@ class FakeStation:
             return act(self._known(task))
 
 
-def _names(state: State) -> str:
-    return ", ".join(sorted(TRANSITIONS[state])) or "nowhere"
+def _expect(row: TaskRow, new: State, command: str) -> None:
+    if new not in TRANSITIONS[row.state]:
+        fitting = ", ".join(state for state, following in TRANSITIONS.items() if new in following)
+        raise UserError(f"task {row.id} is {row.state}: nothing to {command}", hint=f"{command} works on: {fitting}")
+
+
+def _step(messages: list[Message], step: int) -> list[Message]:
+    """A reply with what followed it, up to the next; steps count from 1."""
+    starts = [i for i, message in enumerate(messages) if isinstance(message, Assistant)] + [len(messages)]
+    return messages[starts[step - 1] : starts[step]] if 0 < step < len(starts) else []

@@ -119,7 +119,10 @@ async def test_a_merge_that_conflicts_says_so_on_top_and_in_the_answer():
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "ROUND_FLOOR" in shown(app))
         await until(pilot, lambda: "conflicts with main in shop/money.py" in screen_text(app) and "main has moved" in screen_text(app))
         await press(pilot, "m")
-        await until(pilot, lambda: "clash not merged: conflicts: shop/money.py" in told(app))
+        await until(pilot, lambda: any(message.startswith("task clash is not approved\nlook at ") for message in told(app)))
+        await press(pilot, "a", "m")
+        await until(pilot, lambda: "clash not merged: conflicts with main: nothing was changed (shop/money.py)" in told(app))
+        await until(pilot, lambda: app.model.row("clash").state == "conflicted")
 
 
 async def test_a_refusal_is_shown_with_its_hint():
@@ -131,7 +134,8 @@ async def test_a_refusal_is_shown_with_its_hint():
         await until(
             pilot,
             lambda: any(
-                "leap-years is failed, not to be reviewed\nonly verified tasks can be approved" in message for message in told(app)
+                "task leap-years is failed, not waiting for review\napprove what is verified or in-review" in message
+                for message in told(app)
             ),
         )
 
@@ -140,7 +144,7 @@ async def test_a_diff_that_is_not_there_says_why():
     station = busy_station()
     async with dashboard(station) as (app, pilot):
         await press(pilot, "1", "v")
-        await until(pilot, lambda: "queued-01 has no snapshot yet" in screen_text(app) and "its first step makes one" in screen_text(app))
+        await until(pilot, lambda: "task queued-01 has no snapshot yet  `stationmaster show queued-01`" in screen_text(app))
 
 
 async def test_a_verified_task_counts_as_seen_once_its_diff_was_shown():
@@ -201,7 +205,7 @@ async def test_commands_on_the_chosen_task():
         assert station.calls == [
             ("retry", "leap-years", "look at 2000"),
             ("say", "money-rounding", "hello"),
-            ("cancel", "money-rounding", ""),
+            ("cancel", "money-rounding"),
         ]
 
 

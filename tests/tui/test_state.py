@@ -22,7 +22,7 @@ from tui.state import (
 
 
 def station_with(*rows):
-    station = FakeStation(engine=engine())
+    station = FakeStation(engine=engine(), clock=lambda: 0.0)
     for known in rows:
         station.put(FakeTask(row=known))
     return station
