@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from agents.address import api_base
 from agents.dialect import Dialect
 from agents.errors import ModelFault, ModelRejected, ModelUnavailable
 from agents.gate import Gate
@@ -24,7 +25,7 @@ from agents.meter import Meter
 from agents.refusals import Refusal, error_message, refusal
 from agents.sse import EventStream
 from agents.stream import ReplyBuilder
-from agents.wire import Json, ModelList, request_messages
+from agents.wire import Json, ListedModel, ModelList, request_messages
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI, AsyncStream
@@ -45,6 +46,12 @@ together wake the station some 1,250 times a second: at 256 streams of 47 chunks
 """
 LONGEST_PAUSE_S = 0.1
 """Bounds what the end of a reply may be noticed late; the time to first token is not touched."""
+LIST_BYTES = 8 << 20
+"""The longest list of models that is read: large gateways list some hundreds, a kilobyte each."""
+NAMED = 8
+"""So many models are told of when the one asked for is not among them."""
+LONGEST_WINDOW = 2**31
+NOT_FOUND = 404
 
 
 class ToolSchema(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,15 +97,16 @@ class ChatModel(Protocol):
 class OpenAIModel:
     """`ChatModel` on an OpenAI-compatible endpoint. Share one per endpoint, in one event loop; `async with` closes its connections.
 
-    `url` ends in `/v1` (added when it has no path). `model` None: the first one that the endpoint lists.
-    What an endpoint turns out not to take (usage with every chunk, usage at all, `max_tokens`) is left out from then on.
+    `url`: see `agents.address`; ValueError for one to which no request could go. `model` None: the first one that the endpoint lists,
+    looked up again with each `info` and when the endpoint no longer knows it. What an endpoint turns out not to take (usage with every chunk, usage at all, `max_tokens`) is left out from then on.
     """
 
     def __init__(
         self, url: str, *, model: str | None = None, api_key: str | None = None, gate: Gate | None = None, idle_s: float = IDLE_S
     ) -> None:
-        self.url = _api_root(url)
+        self.url = api_base(url)
         self.gate = gate or Gate()
+        self._named = model
         self._model = model
         self._api_key = api_key
         self._idle_s = idle_s
@@ -120,26 +128,35 @@ class OpenAIModel:
             await client.close()
 
     async def info(self) -> ModelInfo:
-        """The model in use and its window, as `/v1/models` has it. Raises `ModelUnavailable` or `ModelRejected`."""
+        """The model in use and its window, as `/v1/models` has it now. Raises `ModelUnavailable` or `ModelRejected`."""
+        listed = await self._listed()
+        found = next((entry for entry in listed if self._named in (None, entry.id)), None)
+        if found is None:
+            raise ModelRejected(f"{self.url} serves {_names(listed)}" + (f", not {self._named}" if self._named else ""))
+        self._model = found.id
+        window = found.max_model_len
+        return ModelInfo(model=found.id, max_model_len=window if window is not None and 0 < window <= LONGEST_WINDOW else None)
+
+    async def _listed(self) -> Sequence[ListedModel]:
         client = await self._connected()
         try:
-            raw = await client.models.with_raw_response.list()
-            listed = msgspec.json.decode(raw.content, type=ModelList).data
-        except msgspec.MsgspecError as error:
-            raise ModelRejected(f"{self.url}/models is no list of models: {error}") from None
+            async with client.models.with_streaming_response.list() as response:
+                body = await _limited(response.iter_bytes())
+        except ModelRejected:
+            raise
         except Exception as error:
             refused = _refused(error, max_tokens=None)
             raise (ModelUnavailable(str(refused)) if isinstance(refused, ModelFault) else refused) from error
-        wanted = [entry for entry in listed if self._model in (None, entry.id)]
-        if not wanted:
-            raise ModelRejected(f"{self.url} serves {', '.join(entry.id for entry in listed) or 'no model'}, not {self._model}")
-        return ModelInfo(model=wanted[0].id, max_model_len=wanted[0].max_model_len)
+        try:
+            return msgspec.json.decode(body, type=ModelList).data
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise ModelRejected(f"{self.url}/models is no list of models: {error}") from None
 
     async def reply(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], *, session: str, meter: Meter, max_tokens: int | None
     ) -> Reply:
         if self._model is None:
-            self._model = (await self.info()).model
+            await self.info()
         body: Json = {"messages": request_messages(messages)}
         if tools:
             body["tools"] = [_tool(tool) for tool in tools]
@@ -169,11 +186,18 @@ class OpenAIModel:
                 refused = _refused(error, max_tokens=max_tokens)
                 stale = not retried and time.monotonic() - began < STALE_S and isinstance(error, _connection_error())
                 retried = retried or stale
-                if stale or (isinstance(refused, ModelRejected) and self._dialect.learn(str(refused))):
+                if stale or (isinstance(refused, ModelRejected) and (self._dialect.learn(str(refused)) or await self._renamed(error))):
                     continue
                 raise refused from error
             self.gate.answered()
             return response
+
+    async def _renamed(self, error: Exception) -> bool:
+        """Whether the endpoint refused a model that it no longer serves and that nobody asked for: then the one it serves now is used."""
+        if self._named is not None or getattr(error, "status_code", None) != NOT_FOUND:
+            return False
+        before = self._model
+        return (await self.info()).model != before
 
     async def _post(self, body: Json, session: str) -> Response:
         client = await self._connected()
@@ -216,10 +240,18 @@ class OpenAIModel:
             return self._client
 
 
-async def discover(url: str, *, api_key: str | None = None) -> ModelInfo:
-    """The first model that the endpoint lists. Raises `ModelUnavailable` or `ModelRejected`."""
-    async with OpenAIModel(url, api_key=api_key, idle_s=CONNECT_S) as model:
-        return await model.info()
+async def _limited(pieces: AsyncIterator[bytes]) -> bytes:
+    body = bytearray()
+    async for piece in pieces:
+        body += piece
+        if len(body) > LIST_BYTES:
+            raise ModelRejected(f"its list of models is longer than {LIST_BYTES >> 20} MiB")
+    return bytes(body)
+
+
+def _names(listed: Sequence[ListedModel]) -> str:
+    named = ", ".join(entry.id for entry in listed[:NAMED])
+    return f"{named} and {len(listed) - NAMED} more" if len(listed) > NAMED else named or "no model"
 
 
 async def _soon(pieces: AsyncIterator[bytes]) -> bytes:
@@ -263,8 +295,3 @@ def _words(error: BaseException) -> str:
 def _tool(schema: ToolSchema) -> Json:
     parameters: object = msgspec.json.decode(schema.parameters)
     return {"type": "function", "function": {"name": schema.name, "description": schema.description, "parameters": parameters}}
-
-
-def _api_root(url: str) -> str:
-    stripped = url.rstrip("/")
-    return stripped if urlsplit(stripped).path else f"{stripped}/v1"

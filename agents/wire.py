@@ -6,7 +6,7 @@ Unknown fields are skipped, and every field may be missing or null: engines and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
 
@@ -103,7 +103,7 @@ def _call(call: ToolCall) -> Mapping[str, object]:
 
 
 class ListedModel(msgspec.Struct, frozen=True):
-    id: str
+    id: Annotated[str, msgspec.Meta(max_length=500)]
     max_model_len: int | None = None
 
 

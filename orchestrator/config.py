@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from agents.address import api_base
 from orchestrator.errors import UserError
 from orchestrator.launch import StationOptions
 
@@ -14,7 +15,7 @@ SIMULATED = "sim"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The defaults are those of a home's first start. `endpoint` '' means none yet: tasks wait until a start names one."""
+    """The defaults are those of a home's first start. `endpoint` is '' (none yet: tasks wait until a start names one), 'sim', or a URL."""
 
     endpoint: str = ""
     model: str = ""
@@ -38,8 +39,14 @@ def settle(stored: bytes | None, options: StationOptions) -> Settings:
     settings = msgspec.structs.replace(before, **told)
     if settings.agents < 1:
         raise UserError(f"--agents {settings.agents}: a station needs one at least")
-    if settings.engine == "remote" and not settings.endpoint.startswith(("http://", "https://")):
-        raise UserError(
-            f"'{settings.endpoint}' is no endpoint", hint="a URL such as http://localhost:8000/v1, or 'sim' for the simulated engine"
-        )
+    if settings.engine == "remote":
+        settings = msgspec.structs.replace(settings, endpoint=endpoint_url(settings.endpoint))
     return settings
+
+
+def endpoint_url(given: str) -> str:
+    """An endpoint's URL as all parts of us write it (see `agents.address`). UserError when no request could go there."""
+    try:
+        return api_base(given)
+    except ValueError as wrong:
+        raise UserError(f"'{given}' is no endpoint: {wrong}", hint="a URL such as http://localhost:8000/v1") from wrong

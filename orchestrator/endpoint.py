@@ -1,4 +1,7 @@
-"""The one endpoint that all agents of this station use: whether it answers, what its metrics say, and the client for it."""
+"""The one endpoint that all agents of this station use: whether it answers, what its metrics say, and the client for it.
+
+Covers: an endpoint may be anyone's, or be no engine at all. Whatever it sends, or fails to send, is at worst a problem that is shown.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agents.address import api_base
 from agents.errors import ModelRejected, ModelUnavailable
-from agents.model import ModelInfo, OpenAIModel, discover
+from agents.model import ModelInfo, OpenAIModel
 from orchestrator.clock import Clock
 from orchestrator.config import Settings
 from orchestrator.eventlog import Journal
 from orchestrator.events import EngineDown, EngineUp
-from orchestrator.metrics import ServerCount, Window
-from orchestrator.serving.prometheus import EngineMetrics, parse_metrics
+from orchestrator.metrics import ServerCount
+from orchestrator.serving.prometheus import EngineMetrics
+from orchestrator.serving.scrape import MetricsTooLong, scrape
 from orchestrator.store import StoreFull
 from orchestrator.views import EngineView
 
@@ -27,7 +32,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 POLL_S = 1.0
-SLOW_S = 5.0
+METRICS_S = 5.0
+INFO_S = 15.0
+"""How long the list of models may take; the first time the client's own import is in it."""
+INFO_EVERY_S = 30.0
+"""Where there are no metrics, the list of models is what tells whether the engine lives."""
+PROBLEM_CHARACTERS = 300
 SERVER_COUNT = "server-count"
 
 
@@ -55,7 +65,7 @@ class Endpoint:
         self._full = full
         self._look_now = asyncio.Event()
         self._read_at: float | None = None
-        self._window = Window()
+        self._info_at: float | None = None
         self._has_metrics = True
         self._stored_count = b""
         self._models = contextlib.AsyncExitStack()
@@ -71,14 +81,15 @@ class Endpoint:
         """What keeps agents from using it, in one short line; None when it answers."""
 
     def point_to(self, url: str, *, fresh: bool) -> None:
-        """Use this engine from now on; `fresh` when the station has just started it itself."""
-        root = url.rstrip("/").removesuffix("/v1")
-        if fresh or root != self.server.url:
+        """Use this engine from now on; `fresh` when the station has just started it itself. `url` is one that `agents.address` takes."""
+        base = api_base(url)
+        if fresh or base != self.server.url:
             self.server.new_engine(fresh=fresh)
-        if self.url != root:
-            self.model = None
-        self.server.url = self.url = root
-        self.info = None
+        if self.model is None or base != self.model.url:
+            self.model = OpenAIModel(base, model=self._settings.model or None, api_key=self._api_key)
+            self._models.push_async_callback(self.model.close)
+        self.server.url = self.url = base
+        self.info, self._info_at, self._has_metrics = None, None, True
         self.problem = "starting"
         self.look()
 
@@ -97,12 +108,12 @@ class Endpoint:
 
         headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
         was_healthy: bool | None = None
-        limit = aiohttp.ClientTimeout(total=SLOW_S)
-        async with self._models, aiohttp.ClientSession(headers=headers, timeout=limit) as session:
+        async with self._models, aiohttp.ClientSession(headers=headers) as session:
             while True:
-                if self.url is not None:
+                if self.model is not None:
                     try:
-                        self.problem = await self._probe(session, self.url)
+                        self.problem = await self._probe(session, self.model)
+                        await self._store_count()
                         was_healthy = await self._tell(was_healthy)
                     except StoreFull:  # the reading stands; it is stored with the next one
                         self._full()
@@ -124,42 +135,42 @@ class Endpoint:
         self._changed()
         return healthy
 
-    async def _probe(self, session: aiohttp.ClientSession, url: str) -> str | None:
+    async def _probe(self, session: aiohttp.ClientSession, model: OpenAIModel) -> str | None:
         """What is wrong with the engine, None when nothing is."""
         import aiohttp
 
         try:
-            if self.info is None or not self._has_metrics:
-                await self._discover(url)
+            if self._info_is_due():
+                async with asyncio.timeout(INFO_S):
+                    info = await model.info()
+                self.info, self._info_at = info, self._clock.monotonic()
             if self._has_metrics:
-                await self._read_metrics(session, url)
+                self._take(await scrape(session, model.url, timeout_s=METRICS_S))
         except ModelRejected as refused:
-            return f"refuses us: {refused}"
-        except (ModelUnavailable, aiohttp.ClientError, TimeoutError, OSError) as silent:
-            return f"does not answer ({str(silent) or type(silent).__name__})"
+            return f"refuses us: {refused}"[:PROBLEM_CHARACTERS]
+        except (ModelUnavailable, MetricsTooLong, aiohttp.ClientError, TimeoutError, OSError) as silent:
+            return f"does not answer ({str(silent) or type(silent).__name__})"[:PROBLEM_CHARACTERS]
+        except Exception as odd:
+            # Made by what a stranger sent: a fault of ours it may be, but no reason to end all agents.
+            log.warning("engine %s cannot be read", model.url, exc_info=True)
+            return f"cannot be read ({type(odd).__name__}: {odd})"[:PROBLEM_CHARACTERS]
         return None
 
-    async def _discover(self, url: str) -> None:
-        found = await discover(f"{url}/v1", api_key=self._api_key)
-        if self._settings.model:
-            found = msgspec.structs.replace(found, model=self._settings.model)
-        self.info = found
-        if self.model is None:
-            self.model = await self._models.enter_async_context(OpenAIModel(f"{url}/v1", model=found.model, api_key=self._api_key))
+    def _info_is_due(self) -> bool:
+        """After an unhealthy phase it may be another process with another model."""
+        if self._info_at is None or self.problem is not None:
+            return True
+        return not self._has_metrics and self._clock.monotonic() - self._info_at >= INFO_EVERY_S
 
-    async def _read_metrics(self, session: aiohttp.ClientSession, url: str) -> None:
-        async with session.get(f"{url}/metrics") as response:
-            if response.status in {401, 403, 404, 405}:
-                self._has_metrics = False
-                return
-            response.raise_for_status()
-            body = await response.text()
-        reading = parse_metrics(body)
+    def _take(self, reading: EngineMetrics | None) -> None:
+        if reading is None:
+            self._has_metrics = False
+            return
         self.metrics, self._read_at, self.counted_at_reading = reading, self._clock.monotonic(), self._counted()
-        if reading.output_tokens is not None:
-            self.server.see(reading.output_tokens)
-            self._window.add(self._read_at, reading.output_tokens)
-            await self._store_count()
+        if reading.output_tokens is None:
+            return
+        if self.server.see(reading.output_tokens):
+            self._info_at = None
 
     async def _store_count(self) -> None:
         encoded = msgspec.json.encode(self.server)
@@ -184,5 +195,4 @@ class Endpoint:
             waiting=read.waiting,
             kv_cache_usage=read.kv_cache_usage,
             output_tokens=self.server.output_tokens,
-            output_tokens_per_s=self._window.rate() if self._read_at is not None else None,
         )

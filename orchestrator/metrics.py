@@ -16,6 +16,7 @@ from orchestrator.task import Activity
 
 SAMPLE_S = 0.25
 WINDOW_S = 5.0
+MOST = 2**60
 
 AttemptKey = tuple[str, int]
 """(task id, attempt number)."""
@@ -27,7 +28,7 @@ class Window:
     __slots__ = ("_samples",)
 
     def __init__(self) -> None:
-        self._samples: deque[tuple[float, int]] = deque(maxlen=int(WINDOW_S / SAMPLE_S) + 1)
+        self._samples: deque[tuple[float, int]] = deque()
 
     def add(self, at: float, total: int) -> None:
         """`at` in monotonic seconds. A total that fell (a counter that began again) starts the window anew."""
@@ -35,6 +36,9 @@ class Window:
         if samples and total < samples[-1][1]:
             samples.clear()
         samples.append((at, total))
+        # One sample from before the window stays: the rate is over all of it, and there is one when samples come seldom.
+        while len(samples) > 2 and samples[1][0] <= at - WINDOW_S:
+            samples.popleft()
 
     def rate(self) -> float | None:
         """Per second; None before there are two samples, or when no time lies between them."""
@@ -144,20 +148,26 @@ class ServerCount(msgspec.Struct, kw_only=True):
     baseline: int | None = None
     last: int | None = None
 
-    def see(self, counter: int) -> None:
-        """Take a reading. A counter below the last reading is a new process, which began at 0."""
+    def see(self, counter: int) -> bool:
+        """Take a reading; whether it is a new process's, which began at 0: a counter below the last reading."""
+        restarted = self.last is not None and counter < self.last
         if self.baseline is None or self.last is None:
             self.baseline = counter
-        elif counter < self.last:
-            self.carried += self.last - self.baseline
+        elif restarted:
+            self._carry(self.last - self.baseline)
             self.baseline = 0
         self.last = counter
+        return restarted
 
     def new_engine(self, *, fresh: bool) -> None:
         """Another process serves from here on: one that we started (`fresh`: its counter begins at 0), or one whose past is not ours."""
         if self.baseline is not None and self.last is not None:
-            self.carried += self.last - self.baseline
+            self._carry(self.last - self.baseline)
         self.baseline = self.last = 0 if fresh else None
+
+    def _carry(self, tokens: int) -> None:
+        # A counter that is no counter may rise and fall for ever; the sum must stay a number that can be stored.
+        self.carried = min(self.carried + tokens, MOST)
 
     @property
     def output_tokens(self) -> int | None:

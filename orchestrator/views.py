@@ -119,8 +119,6 @@ class EngineView(msgspec.Struct, frozen=True, kw_only=True):
     """0 to 1."""
     output_tokens: int | None = None
     """The engine's own counter, less what it showed when this home began to use it."""
-    output_tokens_per_s: float | None = None
-    """From the engine's counter, over the last few seconds."""
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):

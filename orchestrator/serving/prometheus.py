@@ -5,8 +5,6 @@ A whole exposition of vLLM is some thousand lines, nearly all of them histogram 
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 COUNTERS = {
@@ -25,8 +23,8 @@ COUNTERS = {
 }
 """Exposed name to field; the samples of all labels (several engines, all finish reasons) are added up."""
 USAGE = "vllm:kv_cache_usage_perc"
-CONFIG = "vllm:cache_config_info"
-CONFIG_LABEL = re.compile(r'(num_gpu_blocks|block_size)="(\d+)"')
+LARGEST = float(2**53)
+"""Above it a count is no count: a float is not exact there, and no engine gets that far."""
 
 
 class EngineMetrics(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,15 +48,12 @@ class EngineMetrics(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int | None = None
     kv_cache_usage: float | None = None
     """0 to 1, the fullest engine's."""
-    kv_capacity_tokens: int | None = None
-    """Blocks times block size, of all engines together."""
 
 
 def parse_metrics(text: str) -> EngineMetrics:
     """Lines that are not understood are passed over: another server's metrics give a reading of None."""
     sums: dict[str, float] = {}
     usage: float | None = None
-    capacity: int | None = None
     for line in text.splitlines():
         if not line.startswith("vllm:"):
             continue
@@ -66,13 +61,10 @@ def parse_metrics(text: str) -> EngineMetrics:
         if (field := COUNTERS.get(name)) is not None:
             if (value := _value(line)) is not None:
                 sums[field] = sums.get(field, 0.0) + value
-        elif name == USAGE:
-            if (value := _value(line)) is not None:
-                usage = max(usage or 0.0, value)
-        elif name == CONFIG and (tokens := _capacity(line)) is not None:
-            capacity = (capacity or 0) + tokens
-    counts = {field: int(value) for field, value in sums.items()}
-    return msgspec.convert({**counts, "kv_cache_usage": usage, "kv_capacity_tokens": capacity}, EngineMetrics)
+        elif name == USAGE and (value := _value(line)) is not None and value <= 1:
+            usage = max(usage or 0.0, value)
+    counts = {field: int(value) for field, value in sums.items() if value <= LARGEST}
+    return msgspec.convert({**counts, "kv_cache_usage": usage}, EngineMetrics)
 
 
 def acceptance_length(before: EngineMetrics, after: EngineMetrics) -> float | None:
@@ -104,17 +96,10 @@ def _name_end(line: str) -> int:
 
 
 def _value(line: str) -> float | None:
-    """The sample's value: what follows the labels, before a timestamp. None when it is no finite number."""
+    """The sample's value: what follows the labels, before a timestamp. None when it is no number of 0 or more."""
     rest = line.rpartition("}")[2] if "{" in line else line.partition(" ")[2]
     try:
         value = float(rest.split()[0])
     except (ValueError, IndexError):
         return None
-    return value if abs(value) < float("inf") else None
-
-
-def _capacity(line: str) -> int | None:
-    found = {name: int(value) for name, value in CONFIG_LABEL.findall(line)}
-    if len(found) != 2:
-        return None
-    return found["num_gpu_blocks"] * found["block_size"]
+    return value if 0 <= value < float("inf") else None

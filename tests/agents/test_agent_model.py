@@ -16,7 +16,7 @@ from agents import model as client
 from agents.errors import ContextTooLong, ModelFault, ModelRejected, ModelUnavailable
 from agents.messages import Assistant, System, ToolCall, ToolResult, Usage, User
 from agents.meter import Meter
-from agents.model import ModelInfo, OpenAIModel, Reply, discover
+from agents.model import ModelInfo, OpenAIModel, Reply
 from agents.tools.arguments import schemas
 from tests.agents.conftest import Answer, Endpoint
 
@@ -260,25 +260,71 @@ async def test_without_a_name_the_first_listed_model_is_asked(endpoint: Endpoint
     assert endpoint.asked[0].body["model"] == "m"
 
 
-async def test_discover_tells_model_and_window(endpoint: Endpoint) -> None:
-    assert await discover(endpoint.url) == ModelInfo(model="m", max_model_len=8192)
-    assert await discover(endpoint.url.removesuffix("/v1")) == ModelInfo(model="m", max_model_len=8192)
-    endpoint.models = [{"id": "hosted", "object": "model"}]
-    assert await discover(endpoint.url) == ModelInfo(model="hosted", max_model_len=None)
-    endpoint.models = []
-    with pytest.raises(ModelRejected, match="no model"):
-        await discover(endpoint.url)
+async def test_the_endpoint_tells_model_and_window(endpoint: Endpoint) -> None:
+    async with OpenAIModel(endpoint.url.removesuffix("/v1")) as model:
+        assert await model.info() == ModelInfo(model="m", max_model_len=8192)
+        endpoint.models = [{"id": "hosted", "object": "model"}]
+        assert await model.info() == ModelInfo(model="hosted", max_model_len=None)
+        for odd in (-1, 0, 10**30):
+            endpoint.models = [{"id": "odd", "max_model_len": odd}]
+            assert await model.info() == ModelInfo(model="odd", max_model_len=None)
+        endpoint.models = []
+        with pytest.raises(ModelRejected, match="no model"):
+            await model.info()
+    assert endpoint.connections == 1
+
+
+async def test_a_named_model_has_its_own_window(endpoint: Endpoint) -> None:
+    endpoint.models = [{"id": "first", "max_model_len": 1024}, {"id": "second", "max_model_len": 4096}]
+    async with OpenAIModel(endpoint.url, model="second") as model:
+        assert await model.info() == ModelInfo(model="second", max_model_len=4096)
 
 
 async def test_a_model_that_is_not_served_is_rejected_with_those_that_are(endpoint: Endpoint) -> None:
     async with OpenAIModel(endpoint.url, model="other") as model:
         with pytest.raises(ModelRejected, match="serves m, not other"):
             await model.info()
+        endpoint.models = [{"id": f"m{number}"} for number in range(400)]
+        with pytest.raises(ModelRejected, match=r"serves m0, .*m7 and 392 more, not other"):
+            await model.info()
 
 
-async def test_discover_of_nothing_is_unavailable() -> None:
-    with pytest.raises(ModelUnavailable):
-        await discover("http://127.0.0.1:9")
+@pytest.mark.parametrize(
+    "models",
+    [
+        [{"id": "x" * 1_000}],
+        [{"id": 7}],
+        [{"id": "m", "padding": "x" * (9 << 20)}],
+    ],
+)
+async def test_a_list_of_models_that_cannot_be_meant_is_rejected(endpoint: Endpoint, models: list[dict[str, object]]) -> None:
+    endpoint.models = models
+    async with OpenAIModel(endpoint.url) as model:
+        with pytest.raises(ModelRejected, match="list of models"):
+            await model.info()
+
+
+async def test_an_endpoint_that_serves_another_model_by_now_is_asked_for_that(endpoint: Endpoint) -> None:
+    endpoint.answers = [GOOD, refusal(404, "The model `m` does not exist."), GOOD]
+    async with OpenAIModel(endpoint.url) as model:
+        await ask(model)
+        endpoint.models = [{"id": "next"}]
+        await ask(model)
+    assert [asked.body["model"] for asked in endpoint.asked] == ["m", "m", "next"]
+
+
+async def test_a_named_model_is_never_replaced_by_another(endpoint: Endpoint) -> None:
+    endpoint.answers = [refusal(404, "The model `m` does not exist.")]
+    endpoint.models = [{"id": "next"}]
+    async with OpenAIModel(endpoint.url, model="m") as model:
+        with pytest.raises(ModelRejected, match="does not exist"):
+            await ask(model)
+
+
+async def test_an_endpoint_that_nobody_serves_is_unavailable() -> None:
+    async with OpenAIModel("http://127.0.0.1:9") as model:
+        with pytest.raises(ModelUnavailable):
+            await model.info()
 
 
 async def test_an_answer_opens_the_gate(endpoint: Endpoint, model: OpenAIModel) -> None:

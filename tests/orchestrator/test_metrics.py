@@ -23,6 +23,22 @@ def test_a_rate_is_what_came_in_the_last_seconds_only() -> None:
     assert window.rate() == pytest.approx(100.0)
 
 
+@pytest.mark.parametrize("every_s", [0.25, 1.0, 2.5, 5.0])
+def test_the_window_is_as_long_however_often_samples_come(every_s: float) -> None:
+    window = Window()
+    for tick in range(int(60 / every_s)):
+        at = tick * every_s
+        window.add(at, 0 if at < 50 else int((at - 50) * 100))
+    assert window.rate() == pytest.approx(100.0)
+
+
+def test_a_rate_is_known_even_when_samples_come_seldom() -> None:
+    window = Window()
+    window.add(0.0, 0)
+    window.add(20.0, 400)
+    assert window.rate() == pytest.approx(20.0)
+
+
 def test_a_total_that_falls_begins_a_new_window() -> None:
     window = Window()
     window.add(0.0, 1_000)

@@ -1,3 +1,5 @@
+import pytest
+
 from orchestrator.serving.prometheus import EngineMetrics, acceptance_length, difference, parse_metrics, prefix_hit_rate
 
 TEXT = """\
@@ -19,7 +21,7 @@ process_cpu_seconds_total 12.0
 
 def test_samples_of_several_engines_are_added_up():
     found = parse_metrics(TEXT)
-    assert (found.output_tokens, found.running, found.waiting, found.kv_cache_usage, found.kv_capacity_tokens) == (1024, 3, 2, 0.5, 1600)
+    assert (found.output_tokens, found.running, found.waiting, found.kv_cache_usage) == (1024, 3, 2, 0.5)
 
 
 def test_what_is_missing_torn_or_not_a_number_is_unknown():
@@ -29,6 +31,12 @@ def test_what_is_missing_torn_or_not_a_number_is_unknown():
 
 def test_the_metrics_of_another_server_give_nothing():
     assert parse_metrics("<html>not metrics</html>\nllamacpp:tokens_predicted_total 5\n") == EngineMetrics()
+
+
+@pytest.mark.parametrize("value", ["-1", "1e300", "9.1e15", "inf", "nan", "1_000x", ""])
+def test_a_number_that_no_engine_can_mean_is_unknown(value: str):
+    lines = (f"{name} {value}\n" for name in ("vllm:generation_tokens_total", "vllm:kv_cache_usage_perc"))
+    assert parse_metrics("".join(lines)) == EngineMetrics()
 
 
 def test_acceptance_length_is_one_plus_accepted_per_round():

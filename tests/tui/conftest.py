@@ -54,7 +54,6 @@ def engine(**fields: object) -> EngineView:
         "waiting": 2,
         "kv_cache_usage": 0.37,
         "output_tokens": 61_400,
-        "output_tokens_per_s": 1_190.0,
     }
     return EngineView(**{**known, **fields})
 
