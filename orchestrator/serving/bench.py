@@ -9,13 +9,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from agents.wire import ModelList
 from orchestrator.serving.bench_result import BenchRepeat, BenchResult, dead, measured, summary
 from orchestrator.serving.load import RequestRecord, closed_loop, open_session
-from orchestrator.serving.prometheus import EngineMetrics, parse_metrics
+from orchestrator.serving.prometheus import EngineMetrics
+from orchestrator.serving.scrape import MetricsTooLong, scrape
 
 if TYPE_CHECKING:
     import aiohttp
@@ -23,28 +25,11 @@ if TYPE_CHECKING:
 TOKEN_IDS = range(1_000, 20_000)
 """Ids that are ordinary words in every vocabulary in use; special tokens lie below or far above."""
 WARM_UP_TOKENS = 32
-WORDS = (
-    "amber",
-    "basin",
-    "cedar",
-    "delta",
-    "ember",
-    "fjord",
-    "grain",
-    "hazel",
-    "inlet",
-    "jetty",
-    "knoll",
-    "ledge",
-    "maple",
-    "north",
-    "ocean",
-    "pearl",
-)
+METRICS_S = 10.0
 
 
 class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`url` ends in `/v1`. `requests` is per repeat; None means four times the concurrency, so that the tail does not rule."""
+    """`url`: see `agents.address.api_base`. `requests` is per repeat; None means four times the concurrency, so that the tail does not rule."""
 
     url: str
     model: str | None = None
@@ -55,8 +40,6 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     requests: int | None = None
     repeats: int = 3
     seed: int = 0
-    prompt_kind: Literal["token-ids", "words"] = "token-ids"
-    """Token ids give exactly the asked length; words, for servers that take no ids, about one token each."""
     out: Path | None = None
     request_timeout_s: float = 600.0
 
@@ -82,33 +65,24 @@ async def run_bench(options: BenchOptions) -> BenchResult:
 
 async def _repeat(session: aiohttp.ClientSession, options: BenchOptions, model: str, number: int) -> BenchRepeat:
     bodies = _bodies(options, model, number, options.requests_per_repeat())
-    before = await read_metrics(session, options.url)
+    before = await _metrics(session, options.url)
     began_s, began_cpu_s = time.monotonic(), time.process_time()
     records = await closed_loop(session, f"{options.url}/completions", bodies, concurrency=options.concurrency)
     wall_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
-    after = await read_metrics(session, options.url)
+    after = await _metrics(session, options.url)
     if options.out is not None:
         await asyncio.to_thread(_write, options.out / f"repeat-{number + 1}.jsonl", records)
     return measured(records, wall_s=wall_s, client_cpu_s=cpu_s, before=before, after=after)
 
 
-async def read_metrics(session: aiohttp.ClientSession, url: str) -> EngineMetrics:
-    """The engine's counters now; all None when it has none. `url` ends in `/v1`."""
+async def _metrics(session: aiohttp.ClientSession, url: str) -> EngineMetrics:
+    """The engine's counters now; all None when it has none, or they are not to be had."""
     import aiohttp
 
     try:
-        async with session.get(f"{url.rstrip('/').removesuffix('/v1')}/metrics", timeout=aiohttp.ClientTimeout(total=10)) as response:
-            return parse_metrics(await response.text()) if response.status == 200 else EngineMetrics()
-    except (aiohttp.ClientError, TimeoutError, UnicodeDecodeError):
+        return await scrape(session, url, timeout_s=METRICS_S) or EngineMetrics()
+    except (aiohttp.ClientError, TimeoutError, OSError, MetricsTooLong):
         return EngineMetrics()
-
-
-class _Model(msgspec.Struct):
-    id: str
-
-
-class _Models(msgspec.Struct):
-    data: list[_Model]
 
 
 async def _discover(session: aiohttp.ClientSession, url: str) -> tuple[str | None, str | None]:
@@ -119,11 +93,11 @@ async def _discover(session: aiohttp.ClientSession, url: str) -> tuple[str | Non
         async with session.get(f"{url}/models", timeout=aiohttp.ClientTimeout(total=30)) as response:
             if response.status != 200:
                 return None, f"http {response.status}"
-            models = msgspec.json.decode(await response.read(), type=_Models).data
+            models = msgspec.json.decode(await response.read(), type=ModelList).data
             return (models[0].id, None) if models else (None, "no model")
-    except (aiohttp.ClientError, TimeoutError, ValueError):
+    except (aiohttp.ClientError, TimeoutError, OSError):
         return None, "unreachable"
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None, "no valid answer"
 
 
@@ -134,7 +108,8 @@ def _bodies(options: BenchOptions, model: str, repeat: int, count: int) -> list[
         msgspec.json.encode(
             {
                 "model": model,
-                "prompt": _prompt(options, Random(f"{options.seed}/{repeat}/{index}")),  # noqa: S311 - prompts, repeatable on purpose
+                # Ids, not words: they give exactly the length that was asked for.
+                "prompt": Random(f"{options.seed}/{repeat}/{index}").choices(TOKEN_IDS, k=options.input_tokens),  # noqa: S311 - prompts, repeatable on purpose
                 "max_tokens": tokens,
                 "ignore_eos": True,
                 "temperature": 0,
@@ -144,12 +119,6 @@ def _bodies(options: BenchOptions, model: str, repeat: int, count: int) -> list[
         )
         for index in range(count)
     ]
-
-
-def _prompt(options: BenchOptions, draw: Random) -> list[int] | str:
-    if options.prompt_kind == "token-ids":
-        return draw.choices(TOKEN_IDS, k=options.input_tokens)
-    return " ".join(draw.choices(WORDS, k=options.input_tokens))
 
 
 def _write(path: Path, records: Sequence[RequestRecord]) -> None:

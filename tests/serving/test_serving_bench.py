@@ -14,10 +14,9 @@ def options(url: str, **fields) -> BenchOptions:
     )
 
 
-@pytest.mark.parametrize("prompt_kind", ["token-ids", "words"])
-async def test_client_and_server_count_the_same_tokens(start_engine, fast_profile, prompt_kind):
+async def test_client_and_server_count_the_same_tokens(start_engine, fast_profile):
     url = start_engine("--profile", fast_profile)
-    result = await run_bench(options(url, prompt_kind=prompt_kind))
+    result = await run_bench(options(url))
     assert (result.requests, result.succeeded, result.failed, result.failures) == (32, 32, 0, {})
     assert result.output_tokens == result.server_output_tokens == 32 * 32
     assert (result.client_gap, result.preemptions, result.acceptance_length) == (0.0, 0, None)
