@@ -13,9 +13,11 @@ import termios
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from textual.widgets._footer import FooterKey
 
+from tests.orchestrator.station.conftest import Yard
 from tests.tui.conftest import busy_station, row
 from tests.tui.test_journeys import dashboard, press, screen_text, until
 from tui.app import Dashboard
@@ -160,6 +162,26 @@ def test_t5_term_and_hup_give_the_terminal_back(terminal, number):
     assert screen.wait() == 0
     assert b"\x1b[?1049l" in screen.seen
     assert b"\x1b[?25h" in screen.seen.rsplit(b"\x1b[?1049h", 1)[1]
+    assert screen.settings_now() == screen.before
+
+
+def test_t5_a_dashboard_that_is_killed_leaves_a_terminal_that_works(terminal, tmp_path):
+    yard = Yard(tmp_path)
+    try:
+        yard.up(endpoint="http://127.0.0.1:9/v1")
+        screen = terminal(sys.executable, "-m", "orchestrator.cli", "tui", "--home", str(yard.home.path))
+        screen.read_until(b"no tasks yet")
+        assert screen.settings_now() != screen.before
+        (dashboard,) = psutil.Process(screen.child.pid).children()
+        dashboard.kill()
+        assert screen.wait() == 1
+    finally:
+        yard.close()
+    after = screen.seen.rsplit(b"no tasks yet", 1)[1]
+    for given_back in (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l"):
+        assert given_back in after
+    assert b"error: the dashboard was ended by SIGKILL" in after
+    assert b"the agents go on" in after
     assert screen.settings_now() == screen.before
 
 
