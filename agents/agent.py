@@ -24,7 +24,7 @@ AfterStep: TypeAlias = Callable[[int, bool], Awaitable[list[User]]]
 
 
 class Agent:
-    """One attempt's conversation.
+    """One attempt's conversation. `history` is what the trajectory holds.
 
     `session` is the task's id. `window_tokens` is the model's context window, None when unknown. `elapsed_s` is what earlier runs of
     this attempt used of its seconds (waiting for the engine not counted); steps and tokens are read off the trajectory.
@@ -37,6 +37,7 @@ class Agent:
         tools: Toolbox,
         emit: Emit,
         trajectory: Trajectory,
+        history: Sequence[Message],
         meter: Meter,
         limits: Limits,
         session: str,
@@ -50,7 +51,7 @@ class Agent:
         self._after_step = after_step
         self._budget = Budget(limits, elapsed_s=elapsed_s)
         self._asking = Asking(model=model, tools=tools.schemas, session=session, meter=meter, emit=emit, window_tokens=window_tokens)
-        self._history = trajectory.load()
+        self._history = list(history)
 
     async def run(self, opening: Sequence[Message]) -> Outcome:
         """Go on from the trajectory, or from `opening` when it is empty, until something ends it. May be called again after `refuse`.

@@ -126,12 +126,13 @@ class Attempt:
         site, claim = self._site, self._claim
         workspace = await self._open_workspace()
         sandbox = self._open_sandbox(workspace)
-        messages = await self._opening(workspace)
+        history = await asyncio.to_thread(self._trajectory.load)
+        messages = [] if history else await self._opening(workspace)
         await site.queue.move(claim, "running")
         async with asyncio.TaskGroup() as group:
             self._keeper = SnapshotKeeper(workspace, group=group, clock=site.clock, store=self._record, last_commit=claim.snapshot_commit)
-            self._agent = self._make_agent(workspace, sandbox)
-            await self._work(self._agent, messages, sandbox, self._keeper)
+            self._agent = self._make_agent(workspace, sandbox, history)
+            await self._work(self._agent, messages, sandbox, self._keeper, refused=refusals(history))
 
     async def _open_workspace(self) -> Workspace:
         """The attempt's own again when it is resumed, a fresh one otherwise."""
@@ -167,12 +168,10 @@ class Attempt:
         return open_sandbox(self._claim.spec.sandbox, workspace=workspace, hidden=[home.path, home.socket().parent], path=self._site.path)
 
     async def _opening(self, workspace: Workspace) -> list[Message]:
-        """What the conversation begins with; unused when the trajectory holds one already."""
+        """What the conversation begins with. Not for one that has begun, though no step of it is complete: nobody would hear what is taken here."""
         claim, spec = self._claim, self._claim.spec
         self._trajectory.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         first = opening(spec.kind, spec.prompt, workspace=workspace.path, checks=spec.checks)
-        if claim.steps > 0:
-            return first
         self._live.has_mail = False
         comments = await self._site.queue.take_messages(claim)
         before, failure = await self._last_attempt()
@@ -185,9 +184,9 @@ class Attempt:
         if number < 1 or not path.exists():
             return [], ""
         view = await self._site.store.read(lambda db: lookups.attempt(db, task, number))
-        return Trajectory(path).load(), view.failure.message if view and view.failure else ""
+        return await asyncio.to_thread(Trajectory(path).load), view.failure.message if view and view.failure else ""
 
-    def _make_agent(self, workspace: Workspace, sandbox: Sandbox) -> Agent:
+    def _make_agent(self, workspace: Workspace, sandbox: Sandbox, history: list[Message]) -> Agent:
         endpoint, spec = self._site.endpoint, self._claim.spec
         if endpoint.model is None:
             raise ModelUnavailable(endpoint.problem or "the engine has gone")
@@ -196,6 +195,7 @@ class Attempt:
             tools=Toolbox(workspace.path, sandbox),
             emit=self._emit,
             trajectory=self._trajectory,
+            history=history,
             meter=self._live.meter,
             limits=spec.limits,
             session=self._claim.task,
@@ -210,10 +210,9 @@ class Attempt:
         except (FileNotFoundError, ValueError):  # none yet, or the station was killed while it wrote
             return 0.0
 
-    async def _work(self, agent: Agent, messages: list[Message], sandbox: Sandbox, keeper: SnapshotKeeper) -> None:
+    async def _work(self, agent: Agent, messages: list[Message], sandbox: Sandbox, keeper: SnapshotKeeper, *, refused: int) -> None:
         """Agent and checks take turns until the work is verified or the attempt has failed."""
         queue, claim = self._site.queue, self._claim
-        refused = refusals(self._trajectory.load()) if claim.resumed else 0
         while True:
             outcome = await agent.run(messages)
             await keeper.take(f"{claim.task}: {type(outcome).__name__.lower()}")

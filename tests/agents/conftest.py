@@ -212,6 +212,7 @@ class Bench:
             tools=self.tools,
             emit=self.emit,
             trajectory=self.trajectory,
+            history=self.trajectory.load(),
             meter=self.meter,
             limits=limits or Bounds(),
             session="task-1",

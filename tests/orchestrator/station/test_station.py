@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from agents.events import StepCompleted, ToolStarted
+from agents.events import ModelAsked, StepCompleted, ToolStarted
 from orchestrator.errors import StationDown, UserError
 from orchestrator.events import AttemptEnded, AttemptResumed, EngineDown, EngineUp
 from orchestrator.launch import station_running
@@ -171,6 +171,35 @@ def test_what_a_person_says_reaches_the_agent_after_its_step(yard: Any) -> None:
     heard = next(number for number, message in enumerate(log) if "Mind the gap." in message)
     assert '"role":"user"' in log[heard]
     assert '"role":"tool"' in log[heard - 1]
+
+
+def test_what_a_person_says_in_the_first_step_outlives_a_crash_in_it(yard: Any) -> None:
+    yard.script("task", {"text": "", "filler_tokens": 60, **yard.call("read", path="a.txt")}, yard.submit())
+    yard.up("slow")
+    yard.client.add([yard.spec("task")])
+    yard.wait_for(lambda event: isinstance(event.fact, ModelAsked), task="task")
+    yard.client.say("task", "Mind the gap.")
+    yard.kill()
+    yard.up_again()
+    yard.wait_state("task", "verified")
+    log = [bytes(message).decode() for message in yard.client.log("task").messages]
+    assert [number for number, message in enumerate(log) if "Mind the gap." in message] == [4]
+    assert '"role":"tool"' in log[3]
+
+
+def test_a_comment_that_the_first_steps_crash_kept_from_being_heard_is_heard_after_it(yard: Any) -> None:
+    yard.script("task", {"text": "", "filler_tokens": 60, **yard.call("read", path="a.txt")}, yard.submit())
+    yard.up("slow")
+    yard.client.add([yard.spec("task")])
+    yard.wait_state("task", "verified")
+    seq = yard.seq()
+    yard.client.reject("task", "Write y instead.")
+    yard.wait_for(lambda event: isinstance(event.fact, ModelAsked), task="task", after=seq)
+    yard.kill()
+    yard.up_again()
+    yard.wait_state("task", "verified", after=seq)
+    log = [bytes(message).decode() for message in yard.client.log("task").messages]
+    assert [number for number, message in enumerate(log) if "Write y instead." in message] == [1, 4]
 
 
 def test_a_rejected_task_begins_anew_with_the_comment(yard: Any) -> None:
