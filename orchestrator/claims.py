@@ -136,7 +136,13 @@ def _take(tx: Transaction, task: str, owner: str, until: float) -> None:
 
 def _begin_attempt(tx: Transaction, task: str) -> None:
     tx.db.execute("UPDATE task SET attempt = attempt + 1 WHERE id = ?", (task,))
-    tx.db.execute("INSERT INTO attempt (task, number, started_at) SELECT id, attempt, ? FROM task WHERE id = ?", (tx.now, task))
+    tx.db.execute(
+        """
+        INSERT INTO attempt (task, number, base_commit, started_at)
+        SELECT id, attempt, json_extract(spec, '$.base_commit'), ? FROM task WHERE id = ?
+        """,
+        (tx.now, task),
+    )
     move(tx, task, "admitted")
 
 

@@ -27,8 +27,11 @@ class Decisions:
 
         await self._journal.write(work)
 
-    async def retry(self, task: str, comment: str = "") -> None:
-        """An ended task is queued again for a new attempt, with its faults forgiven; the comment goes to the agent."""
+    async def retry(self, task: str, comment: str = "", *, base_commit: str | None = None) -> None:
+        """An ended task is queued again for a new attempt, with its faults forgiven; the comment goes to the agent.
+
+        The attempt begins at `base_commit`; None: where the one before began.
+        """
 
         def work(tx: Transaction) -> None:
             current = task_row(tx.db, task)
@@ -36,7 +39,7 @@ class Decisions:
                 raise UserError(f"task {task} is {current['state']}, it has not ended", hint=f"`stationmaster cancel {task}` ends it")
             _expect(current, "queued", "retry")
             _say(tx, current, comment)
-            _requeue(tx, task, "retried by hand")
+            _requeue(tx, current, "retried by hand", base_commit)
 
         await self._journal.write(work)
 
@@ -57,15 +60,15 @@ class Decisions:
 
         await self._journal.write(work)
 
-    async def reject(self, task: str, comment: str = "") -> None:
-        """With a comment: queued as a new attempt, which hears the comment. Without: `rejected`."""
+    async def reject(self, task: str, comment: str = "", *, base_commit: str | None = None) -> None:
+        """With a comment: queued as a new attempt from `base_commit` (see `retry`), which hears the comment. Without: `rejected`."""
 
         def work(tx: Transaction) -> None:
             current = task_row(tx.db, task)
             _expect(current, "rejected", "reject")
             if comment:
                 _say(tx, current, comment)
-                _requeue(tx, task, "rejected with a comment")
+                _requeue(tx, current, "rejected with a comment", base_commit)
             else:
                 move(tx, task, "rejected", "rejected by hand")
 
@@ -134,8 +137,15 @@ def _say(tx: Transaction, task: Row, text: str) -> None:
     tx.append(task["id"], task["attempt"] or None, Commented(text=text))
 
 
-def _requeue(tx: Transaction, task: str, reason: str) -> None:
+def _requeue(tx: Transaction, task: Row, reason: str, base_commit: str | None) -> None:
     """For a new attempt that starts with a clean record: a person vouches for it."""
-    end_attempt(tx, task, "given up")
-    move(tx, task, "queued", reason)
-    tx.db.execute("UPDATE task SET faults = 0, setbacks = 0, not_before = NULL, forgiven = 0 WHERE id = ?", (task,))
+    end_attempt(tx, task["id"], "given up")
+    move(tx, task["id"], "queued", reason)
+    tx.db.execute(
+        """
+        UPDATE task SET faults = 0, setbacks = 0, not_before = NULL, forgiven = 0,
+                        spec = json_set(spec, '$.base_commit', coalesce(?, json_extract(spec, '$.base_commit')))
+         WHERE id = ?
+        """,
+        (base_commit, task["id"]),
+    )

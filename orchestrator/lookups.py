@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import structs
 
 from orchestrator.claims import SATISFIED
 from orchestrator.moves import task_row as stored_task
@@ -90,8 +91,9 @@ def task_detail(db: Database, task: str, *, now: float) -> TaskDetail:
 
 
 def task_spec(db: Database, task: str) -> TaskSpec:
-    """UserError when there is no such task."""
-    return _spec(stored_task(db, task))
+    """As its newest attempt has it: `base_commit` is that attempt's. UserError when there is no such task."""
+    spec, newest = _spec(stored_task(db, task)), attempt(db, task)
+    return structs.replace(spec, base_commit=newest.base_commit) if newest else spec
 
 
 def attempt(db: Database, task: str, number: int | None = None) -> AttemptView | None:
@@ -158,7 +160,7 @@ def _row(db: Database, found: Row, now: float) -> TaskRow:
         agent=spec.agent,
         workspace=found["workspace"],
         branch=found["branch"],
-        base_commit=spec.base_commit,
+        base_commit=found["base_commit"] or spec.base_commit,
         snapshot_commit=found["snapshot_commit"],
         input_tokens=found["input_tokens"],
         cached_tokens=found["cached_tokens"],
@@ -231,6 +233,7 @@ def _attempt(found: Row) -> AttemptView:
     failure = Failure(kind=found["failure_kind"], message=found["failure_message"] or "") if found["failure_kind"] else None
     return AttemptView(
         number=found["number"],
+        base_commit=found["base_commit"],
         workspace=found["workspace"],
         branch=found["branch"],
         snapshot_commit=found["snapshot_commit"],

@@ -13,7 +13,7 @@ _TASKS = (
     CREATE TABLE task (
         seq             INTEGER PRIMARY KEY AUTOINCREMENT,  -- the order of submission
         id              TEXT NOT NULL UNIQUE,
-        spec            TEXT NOT NULL,                      -- JSON of task.TaskSpec, as submitted
+        spec            TEXT NOT NULL,                      -- JSON of task.TaskSpec; a retry by hand moves its base commit
         priority        INTEGER NOT NULL,
         state           TEXT NOT NULL,                      -- written by moves.move only
         state_at        REAL NOT NULL,
@@ -49,6 +49,7 @@ _ATTEMPTS = (
     CREATE TABLE attempt (
         task             TEXT NOT NULL REFERENCES task (id),
         number           INTEGER NOT NULL,
+        base_commit      TEXT NOT NULL,                     -- the task's at that time: a retry may begin elsewhere
         started_at       REAL NOT NULL,
         ended_at         REAL,
         outcome          TEXT,

@@ -29,7 +29,9 @@ from orchestrator.store import Store
 from orchestrator.task import TaskSpec
 from orchestrator.version import version
 from orchestrator.views import DiffDocument, LogDocument, MergeView, Snapshot, StationView, StatusDocument, TaskDetail, TaskRow, Totals
+from workspaces.errors import WorkspaceError
 from workspaces.hub import Hub, open_hub
+from workspaces.merge import target_tip
 
 PAGE_EVENTS = 500
 
@@ -152,16 +154,29 @@ class StationService:
         return await self.rows.row(task)
 
     async def retry(self, task: str, comment: str) -> TaskRow:
-        await self.decisions.retry(task, comment)
+        await self.decisions.retry(task, comment, base_commit=await self._present_base(task))
         self.scheduler.nudge()
         return await self.rows.row(task)
+
+    async def _present_base(self, task: str) -> str | None:
+        """Where a new attempt that a person asks for begins: at the target branch as it is now, so that a conflict can be mended.
+
+        None when the task has no target branch, or it cannot be read: then the base stays.
+        """
+        spec = await self.store.read(lambda db: lookups.task_spec(db, task))
+        if spec.target_branch is None:
+            return None
+        try:
+            return await target_tip(Path(spec.repo), spec.target_branch)
+        except WorkspaceError:
+            return None
 
     async def approve(self, task: str) -> TaskRow:
         await self.decisions.approve(task)
         return await self.rows.row(task)
 
     async def reject(self, task: str, comment: str) -> TaskRow:
-        await self.decisions.reject(task, comment)
+        await self.decisions.reject(task, comment, base_commit=await self._present_base(task))
         self.scheduler.nudge()
         return await self.rows.row(task)
 

@@ -65,6 +65,7 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     number: int
+    base_commit: str
     workspace: str | None
     branch: str | None
     snapshot_commit: str | None

@@ -144,3 +144,15 @@ async def test_a_look_is_remembered_with_the_snapshot_it_saw(desk: Desk) -> None
     assert await desk.state("a") == "in-review"
     await desk.decisions.look("b")
     assert await desk.read(lambda db: lookups.last_look(db, "b")) is None
+
+
+async def test_a_retry_may_begin_at_another_commit_and_the_old_attempt_keeps_its_own(desk: Desk) -> None:
+    await desk.add("a")
+    claim = await desk.verified()
+    old = claim.spec.base_commit
+    await desk.decisions.retry("a", base_commit="f" * 40)
+    assert (await desk.row("a")).base_commit == old, "what is there to see is still the old attempt's work"
+    again = await desk.claim()
+    assert (again.attempt, again.spec.base_commit) == (2, "f" * 40)
+    assert (await desk.row("a")).base_commit == "f" * 40
+    assert [attempt.base_commit for attempt in (await desk.detail("a")).attempts] == [old, "f" * 40]

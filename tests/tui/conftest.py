@@ -220,6 +220,7 @@ def to_review(task: str, title: str = "Parts of a split invoice add up", *, chec
 
 def _attempt(number: int, outcome: str | None, failure: Failure | None = None) -> AttemptView:
     return AttemptView(
+        base_commit="4f1c0a9d" * 5,
         number=number,
         workspace=None,
         branch=None,
