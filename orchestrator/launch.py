@@ -181,11 +181,6 @@ def stop_station(home: Home, *, wait_s: float = 15.0) -> bool:
     )
 
 
-def tail(log: Path, lines: int = 15) -> str:
-    """The last lines of the station's log; '' when there is none."""
-    return "\n".join(_since(log, max(0, _size(log) - 16_384)).splitlines()[-lines:])
-
-
 def _size(log: Path) -> int:
     try:
         return log.stat().st_size

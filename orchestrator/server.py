@@ -14,19 +14,23 @@ from starlette.types import ASGIApp
 STOP_S = 3
 
 
-def bind(path: Path) -> socket.socket:
-    """A listening socket that only its owner can connect to. Whoever calls holds the home's lock: a file that lies there is left over."""
+@contextlib.contextmanager
+def listening(path: Path) -> Generator[socket.socket]:
+    """A socket that only its owner can connect to, gone at the end. Whoever calls holds the home's lock: a file that lies there is left over."""
     path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        listener.bind(str(path))
-    finally:
-        os.umask(mask)
-    path.chmod(0o600)
-    listener.listen(256)
-    listener.setblocking(False)
-    return listener
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        mask = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(mask)
+        try:
+            path.chmod(0o600)
+            listener.listen(256)
+            listener.setblocking(False)
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)
 
 
 class _Server(uvicorn.Server):
@@ -50,7 +54,3 @@ class ApiServer:
     def close(self) -> None:
         """No new connections; those that are open get `STOP_S` to end."""
         self._server.should_exit = True
-
-    @property
-    def started(self) -> bool:
-        return self._server.started

@@ -38,7 +38,7 @@ from orchestrator.queue import Claim, Queue
 from orchestrator.rows import RowBook
 from orchestrator.runner import LocalRunner
 from orchestrator.scheduler import Scheduler
-from orchestrator.server import ApiServer, bind
+from orchestrator.server import ApiServer, listening
 from orchestrator.service import StationService
 from orchestrator.store import Store, StoreFull
 from orchestrator.version import version
@@ -194,7 +194,7 @@ class Station:
         """Until `stop`, or until something fails that a station cannot get over: then that is raised."""
         token = self._home.read_token()
         assert token is not None, "Home.ensure makes one"
-        with bind(self._home.place_socket()) as listener:
+        with listening(self._home.place_socket()) as listener:
             server = ApiServer(make_app(self._service, token), listener)
             await self._journal.log(StationStarted(pid=os.getpid(), version=version()))
             log.info("station %s, home %s, pid %d", version(), self._home.path, os.getpid())

@@ -63,7 +63,7 @@ def add(
     if taskfile is not None and given:
         raise click.UsageError(f"{given[0]} describes one task, so it does not go with a task file")
     if taskfile is not None:
-        specs = specs_of_file(taskfile, repo=repo, sandbox=sandbox)
+        specs = specs_of_file(taskfile, repo=repo, sandbox=sandbox, home=home)
     elif title and prompt:
         specs = _one(home, title, prompt, name, kind or "coding", checks, after, priority or 0, repo, sandbox)
     else:

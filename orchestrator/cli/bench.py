@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.options import with_home, with_json
+from orchestrator.cli.options import key_in, with_home, with_json
 from orchestrator.cli.output import fail, one_line, print_json, say, table
-from orchestrator.errors import UserError
+from orchestrator.config import endpoint_url
 from orchestrator.home import Home
 
 if TYPE_CHECKING:
@@ -59,15 +58,11 @@ def bench(
     \b
     Example:  stationmaster bench --endpoint http://127.0.0.1:8000/v1 --concurrency 32 --requests 128
     """
-    if not endpoint.startswith(("http://", "https://")):
-        raise click.BadParameter(f"`{endpoint}` is not an http:// or https:// URL", param_hint="--endpoint")
-    key = os.environ.get(api_key_env) if api_key_env else None
-    if api_key_env and not key:
-        raise UserError(f"the environment variable {api_key_env} holds no key", hint=f"export {api_key_env}=…")
+    url, key = endpoint_url(endpoint), key_in(api_key_env)
     from orchestrator.serving.bench import BenchOptions, run_bench
 
     options = BenchOptions(
-        url=endpoint,
+        url=url,
         model=model,
         api_key=key,
         input_tokens=input_tokens,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import shutil
-import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Literal
 
 import click
 import msgspec
 
-from orchestrator.cli.options import with_home, with_json
+from agents.errors import ModelRejected, ModelUnavailable
+from agents.model import ModelInfo, OpenAIModel
+from orchestrator.cli.options import key_in, with_home, with_json
 from orchestrator.cli.output import one_line, paint, print_json, say, visible
 from orchestrator.client import StationClient
+from orchestrator.config import endpoint_url
 from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
 from orchestrator.launch import station_running
@@ -25,8 +26,7 @@ from orchestrator.launch import station_running
 Verdict = Literal["ok", "warning", "failed"]
 
 OLDEST_PYTHON = (3, 11)
-# `git merge-tree --write-tree` came with 2.38.
-OLDEST_GIT = (2, 38)
+ANSWER_S = 15.0
 SPARE_DISK_BYTES = 2 * 1024**3
 
 
@@ -51,7 +51,7 @@ def doctor(home: Home, as_json: bool, endpoint: str | None, api_key_env: str | N
     Example:  stationmaster doctor --endpoint http://127.0.0.1:8000/v1
     """
     findings: list[Finding] = []
-    for finding in _examine(home, endpoint, os.environ.get(api_key_env) if api_key_env else None):
+    for finding in _examine(home, endpoint, key_in(api_key_env)):
         findings.append(finding)
         if not as_json:
             _tell(finding)
@@ -91,14 +91,12 @@ def _python() -> Finding:
 
 
 def _git() -> Finding:
-    try:
-        said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError) as missing:
-        return Finding(check="git", verdict="failed", found=f"git does not run: {missing}", remedy="install git 2.38 or newer")
-    numbers = tuple(int(part) for part in said.split()[2].split(".")[:2] if part.isdigit()) if len(said.split()) > 2 else ()
-    if numbers < OLDEST_GIT:
-        return Finding(check="git", verdict="failed", found=said, remedy="merges need git 2.38 or newer")
-    return Finding(check="git", verdict="ok", found=said)
+    from workspaces.git import git_problem
+
+    problem = asyncio.run(git_problem())
+    if problem is None:
+        return Finding(check="git", verdict="ok", found="git works and is new enough")
+    return Finding(check="git", verdict="failed", found="git is missing, broken or too old", remedy=problem)
 
 
 def _sandbox() -> Finding:
@@ -183,33 +181,21 @@ def _station(home: Home) -> Iterator[Finding]:
 
 
 def _endpoint(url: str, key: str | None) -> Finding:
-    remedy = "start the server, or correct the URL; it should end in /v1"
-    if not url.startswith(("http://", "https://")):
-        return Finding(check="endpoint", verdict="failed", found=f"{url} is not an http:// or https:// URL", remedy=remedy)
-    request = urllib.request.Request(f"{url.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"} if key else {})  # noqa: S310 - checked above
+    """Asks as the station would."""
+    remedy = "start the server, or correct the URL"
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
-            models = msgspec.json.decode(answer.read(), type=_Models)
-    except urllib.error.HTTPError as refused:
-        hint = "set --api-key-env" if refused.code in (401, 403) else remedy
-        return Finding(check="endpoint", verdict="failed", found=f"{url} answers {refused.code}", remedy=hint)
-    except (TimeoutError, OSError) as silent:
-        return Finding(
-            check="endpoint", verdict="failed", found=f"{url} does not answer: {getattr(silent, 'reason', silent)}", remedy=remedy
-        )
-    except msgspec.MsgspecError:
-        return Finding(
-            check="endpoint", verdict="failed", found=f"{url}/models answers something that is not a list of models", remedy=remedy
-        )
-    names = ", ".join(model.id for model in models.data) or "no model"
-    return Finding(
-        check="endpoint", verdict="ok" if models.data else "failed", found=f"{url} serves {names}", remedy="" if models.data else remedy
-    )
+        found = asyncio.run(_model_at(endpoint_url(url), key))
+    except UserError as wrong:
+        return Finding(check="endpoint", verdict="failed", found=str(wrong), remedy=wrong.hint)
+    except ModelRejected as refused:
+        hint = "set --api-key-env" if "HTTP 401" in str(refused) or "HTTP 403" in str(refused) else remedy
+        return Finding(check="endpoint", verdict="failed", found=f"{url} refuses us: {refused}", remedy=hint)
+    except (ModelUnavailable, TimeoutError) as silent:
+        return Finding(check="endpoint", verdict="failed", found=f"{url} does not answer: {str(silent) or 'too slow'}", remedy=remedy)
+    window = "" if found.max_model_len is None else f", {found.max_model_len:,} tokens long"
+    return Finding(check="endpoint", verdict="ok", found=f"{url} serves {found.model}{window}")
 
 
-class _Model(msgspec.Struct):
-    id: str
-
-
-class _Models(msgspec.Struct):
-    data: list[_Model]
+async def _model_at(url: str, key: str | None) -> ModelInfo:
+    async with asyncio.timeout(ANSWER_S), OpenAIModel(url, api_key=key) as model:
+        return await model.info()

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from workspaces.sandbox import SandboxKind
 
 
-def specs_of_file(path: Path, *, repo: Path | None, sandbox: SandboxKind) -> list[TaskSpec]:
-    """The tasks of a file, with repositories and base commits resolved. UserError for whatever is wrong with it."""
+def specs_of_file(path: Path, *, repo: Path | None, sandbox: SandboxKind, home: Home) -> list[TaskSpec]:
+    """The tasks of a file, with repositories and base commits resolved; they may come after tasks that the home has already.
+
+    UserError for whatever is wrong with it.
+    """
     from orchestrator.taskfile import parse_task_file
 
-    return specs_of_drafts(parse_task_file(path), repo=repo, sandbox=sandbox)
+    return specs_of_drafts(parse_task_file(path, queued=known_ids(home)), repo=repo, sandbox=sandbox)
 
 
 def specs_of_drafts(drafts: Sequence[TaskDraft], *, repo: Path | None, sandbox: SandboxKind) -> list[TaskSpec]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from orchestrator.config import endpoint_url
+from orchestrator.errors import UserError
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions
 
@@ -62,9 +65,25 @@ def with_sandbox(command: F) -> F:
 def station_options(
     *, endpoint: str | None, engine: str | None, model: str | None, api_key_env: str | None, agents: int | None
 ) -> StationOptions:
-    """What the options of `with_engine` say. Fields are None where nothing was said: the home remembers an earlier start."""
-    if endpoint and engine:
+    """What the options of `with_engine` say. Fields are None where nothing was said: the home remembers an earlier start.
+
+    UserError when the endpoint cannot be meant, or the variable that should hold its key does not.
+    """
+    if endpoint is not None and engine is not None:
         raise click.UsageError("--endpoint and --engine exclude each other")
-    if endpoint is not None and not endpoint.startswith(("http://", "https://")):
-        raise click.BadParameter(f"`{endpoint}` is not an http:// or https:// URL", param_hint="--endpoint")
+    if endpoint is not None:
+        endpoint = endpoint_url(endpoint)
+    key_in(api_key_env)
     return StationOptions(endpoint=engine or endpoint, model=model, api_key_env=api_key_env, agents=agents)
+
+
+def key_in(variable: str | None) -> str | None:
+    """The endpoint's key; None when no variable is named. UserError when it is empty, or no HTTP header can hold what is in it."""
+    if not variable:
+        return None
+    key = os.environ.get(variable)
+    if not key:
+        raise UserError(f"the environment variable {variable} holds no key", hint=f"export {variable}=…")
+    if not (key.isascii() and key.isprintable()):
+        raise UserError(f"what the environment variable {variable} holds is no key", hint="a key has no line breaks and no accents")
+    return key

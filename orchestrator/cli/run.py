@@ -14,7 +14,7 @@ from orchestrator.cli.options import station_options, with_engine, with_home, wi
 from orchestrator.cli.output import fail, note, on_terminal, one_line, plural, print_json, say
 from orchestrator.cli.plain import LineOutput
 from orchestrator.cli.result import VERIFIED, RunResult, result_of
-from orchestrator.cli.station import check_key, start
+from orchestrator.cli.station import start
 from orchestrator.cli.watch import Watch
 from orchestrator.client import StationClient
 from orchestrator.errors import StationDown, UserError
@@ -57,8 +57,7 @@ def run(
     Example:  stationmaster run tasks.toml --repo . --endpoint http://127.0.0.1:8000/v1
     """
     options = station_options(endpoint=endpoint, engine=engine, model=model, api_key_env=api_key_env, agents=agents)
-    check_key(options)
-    specs = specs_of_file(taskfile, repo=repo, sandbox=sandbox)
+    specs = specs_of_file(taskfile, repo=repo, sandbox=sandbox, home=home)
     if not specs:
         raise UserError(f"{taskfile} has no tasks")
     need_engine(home, options)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json
@@ -38,7 +36,6 @@ def up(
     Example:  stationmaster up --endpoint http://127.0.0.1:8000/v1 --agents 32
     """
     options = station_options(endpoint=endpoint, engine=engine, model=model, api_key_env=api_key_env, agents=agents)
-    check_key(options)
     if foreground:
         from orchestrator.station import main
 
@@ -52,12 +49,6 @@ def up(
     else:
         say(f"the station of {visible(str(home.path))} {'is up' if started else 'was up already'}, pid {document.pid}")
     return 0
-
-
-def check_key(options: StationOptions) -> None:
-    """UserError when the variable that should hold the endpoint's key is empty here."""
-    if options.api_key_env and not os.environ.get(options.api_key_env):
-        raise UserError(f"the environment variable {options.api_key_env} holds no key", hint=f"export {options.api_key_env}=…")
 
 
 def start(home: Home, options: StationOptions) -> bool:
@@ -90,7 +81,7 @@ def _same_engine(endpoint: str, told: EngineView | None) -> bool:
         return False
     if endpoint == "sim":
         return told.simulated
-    return endpoint.rstrip("/").removesuffix("/v1") == told.url.rstrip("/").removesuffix("/v1")
+    return endpoint == told.url  # both in the spelling of `config.endpoint_url`
 
 
 def _engine_name(told: EngineView | None) -> str:

@@ -77,13 +77,22 @@ def test_run_without_any_engine_says_what_to_name(cli: Cli, repo: Path, task_fil
     assert not cli.home.exists()
 
 
-def test_an_endpoint_that_is_no_url_is_refused(cli: Cli, repo: Path, task_file: Callable[[str], Path]) -> None:
-    refused(cli("run", task_file('[[task]]\nid="x"\nprompt="y"\n'), "--repo", repo, "--endpoint", "localhost:8000"), "localhost:8000")
+@pytest.mark.parametrize("url", ["localhost:8000", "http://localhost:abc/v1", "http://[::1/v1", "http://u:p@h/v1"])
+def test_an_endpoint_that_is_no_url_is_refused(cli: Cli, repo: Path, task_file: Callable[[str], Path], url: str) -> None:
+    refused(cli("run", task_file('[[task]]\nid="x"\nprompt="y"\n'), "--repo", repo, "--endpoint", url), url, "is no endpoint")
+    refused(cli("bench", "--endpoint", url), url, "is no endpoint")
+    assert not cli.home.exists()
 
 
 def test_a_variable_without_a_key_is_refused_before_anything_starts(cli: Cli) -> None:
     refused(cli("up", "--endpoint", "http://127.0.0.1:9/v1", "--api-key-env", "NOT_SET_HERE"), "NOT_SET_HERE")
     assert not cli.home.exists()
+
+
+def test_a_variable_whose_content_no_request_can_carry_is_refused(cli: Cli) -> None:
+    done = cli("up", "--endpoint", "http://127.0.0.1:9/v1", "--api-key-env", "KEY_HERE", KEY_HERE="schlüssel")
+    refused(done, "KEY_HERE")
+    assert "schl" not in done.stderr
 
 
 def test_the_dashboard_without_a_terminal_says_what_works_instead(cli: Cli) -> None:

@@ -157,6 +157,55 @@ def test_up_and_down_may_be_said_twice(station: Cli, engine: str) -> None:
     assert station.json("status")["running"] is False
 
 
+def test_an_ordinary_stop_leaves_no_socket_that_doctor_would_wonder_at(station: Cli, engine: str) -> None:
+    assert station("up", "--endpoint", engine).returncode == 0
+    assert station("down").returncode == 0
+    (found,) = [finding for finding in station.json("doctor") if finding["check"] == "station"]
+    assert found["found"] == "none runs"
+    assert not (station.home / "station.sock").exists()
+
+
+def test_doctor_asks_an_endpoint_as_the_station_would(cli: Cli, engine: str) -> None:
+    def endpoint(url: str, exits: int) -> str:
+        return next(it["found"] for it in cli.json("doctor", "--endpoint", url, exits=exits) if it["check"] == "endpoint")
+
+    assert " serves " in endpoint(engine.removesuffix("/v1"), 0)
+    assert "is no endpoint" in endpoint("http://localhost:abc/v1", 1)
+    assert "does not answer" in endpoint("http://127.0.0.1:9/v1", 1)
+    assert "refuses us" in endpoint(f"{engine}/nowhere", 1)
+
+
+def test_events_end_at_the_newest_one_while_agents_are_at_work(
+    station: Cli, repo: Path, task_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    profile, scripts = tmp_path / "slow.toml", tmp_path / "scripts"
+    profile.write_text('name = "slow"\ndecode_step_ms = [[1, 20.0]]\nprefill_tokens_per_s = 2000000.0\n')
+    scripts.mkdir()
+    (scripts / "one.toml").write_text('task = "one"\n' + '[[step]]\nfiller_tokens = 20000\ntext = "long"\n')
+    with simulated("--profile", str(profile), "--script", str(scripts)) as url:
+        queued = station("run", task_file(tasks("one")), "--repo", repo, "--endpoint", url, "--plain")
+        assert queued.returncode == 0, queued.stderr
+        follow_until(station, lambda states: states.get("one") == "running")
+        done = station("events", timeout_s=20)
+        assert done.returncode == 0, done.stderr
+        assert "preparing → running" in done.stdout
+        assert [row["state"] for row in station.json("list")] == ["running"]
+        told = station.json("events", "one")
+        assert {event["task"] for event in told} == {"one"}
+        assert station("down").returncode == 0
+
+
+def test_a_task_file_may_come_after_a_task_that_is_queued_already(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]
+) -> None:
+    assert run(station, task_file(tasks("one")), repo, engine).returncode == 0
+    done = run(station, task_file(tasks("two", extra='after = ["one"]')), repo, engine, "--json")
+    assert done.returncode == 0, done.stderr
+    refused = station("add", task_file(tasks("three", extra='after = ["onne"]')), "--repo", repo)
+    assert refused.returncode == 2
+    assert "did you mean `one`?" in refused.stderr
+
+
 def test_work_goes_on_after_the_station_was_killed(station: Cli, repo: Path, task_file: Callable[[str], Path], engine: str) -> None:
     queued = station("run", task_file(tasks("one", "two", "three")), "--repo", repo, "--endpoint", engine, "--agents", "1", "--plain")
     assert queued.returncode == 0, queued.stderr
