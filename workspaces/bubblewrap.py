@@ -2,7 +2,8 @@
 
 Covers: home directories, /run, /tmp, the station's home and sockets in sight are hidden; everything else is read-only; no
 capability, no terminal, no network; when the command ends, everything that it started ends.
-Does not cover: processor, memory and disk use; what other system folders let everybody read.
+Does not cover: processor, memory and disk use; what other system folders let everybody read; tool chains on PATH that lie in a
+home directory: they are shown, read-only (see `toolchains`).
 """
 
 from __future__ import annotations
