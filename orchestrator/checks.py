@@ -1,4 +1,7 @@
-"""A task's checks: commands that must pass in its workspace, in its sandbox, before its work counts as verified."""
+"""A task's checks: commands that must pass in a fresh checkout of its snapshot, in its sandbox, before its work counts as verified.
+
+Not in the workspace: what is reviewed and merged is the snapshot, and a workspace holds more (what git ignores) and goes on changing.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from workspaces.sandbox import Sandbox
 CHECK_S = 600.0
 OUTPUT_BYTES = 16_384
 REFUSED = "The work is not accepted: checks failed."
+WHERE = "They ran in a fresh checkout of everything that git does not ignore, not in your workspace."
 
 
 async def run_checks(sandbox: Sandbox, commands: Sequence[str], *, permits: asyncio.Semaphore) -> AsyncIterator[CheckFinished]:
@@ -29,7 +33,7 @@ def passed(results: Sequence[CheckFinished]) -> bool:
 
 def refusal(results: Sequence[CheckFinished]) -> str:
     """What the agent is told: each check that failed, with its output."""
-    parts = [f"{REFUSED} Mend it, then call submit again."]
+    parts = [f"{REFUSED} {WHERE} Mend it, then call submit again."]
     for result in results:
         if result.exit_code != 0:
             ended = f"ran out of time after {CHECK_S:.0f} s" if result.exit_code is None else f"exited {result.exit_code}"

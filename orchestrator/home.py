@@ -66,6 +66,11 @@ class Home:
         return self.path / "workspaces"
 
     @property
+    def checks(self) -> Path:
+        """Where snapshots lie while they are checked."""
+        return self.path / "checks"
+
+    @property
     def trajectories(self) -> Path:
         return self.path / "trajectories"
 
@@ -84,7 +89,7 @@ class Home:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.chmod(0o700)
-            for folder in (self.hubs, self.workspaces, self.trajectories):
+            for folder in (self.hubs, self.workspaces, self.checks, self.trajectories):
                 folder.mkdir(mode=0o700, exist_ok=True)
             self._ensure_token()
         except OSError as failed:

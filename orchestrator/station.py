@@ -43,6 +43,7 @@ from orchestrator.service import StationService
 from orchestrator.store import Store, StoreFull
 from orchestrator.version import version
 from orchestrator.worker import Site, run_attempt
+from workspaces.checkout import remove_tree
 
 log = logging.getLogger(__name__)
 
@@ -170,8 +171,10 @@ class Station:
     async def _reconcile(self, settings: Settings) -> None:
         """Store the settings, and bring what former incarnations left under way to where it can go on."""
         await self._journal.remember(SETTING, msgspec.Raw(msgspec.json.encode(settings)))
-        if ended := await asyncio.to_thread(end_leftovers, self._home.workspaces):
+        if ended := await asyncio.to_thread(end_leftovers, self._home.workspaces, self._home.checks):
             log.warning("ended %d commands that an earlier incarnation left running", len(ended))
+        for left in list(self._home.checks.iterdir()):
+            await asyncio.to_thread(remove_tree, left)
         await self._merging.recover()
         orphans = await self._queue.interrupt_orphans(self._owner)
         if orphans:

@@ -7,6 +7,7 @@ and goes on up; what becomes of the task is decided by whoever cancelled.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import traceback
@@ -37,9 +38,11 @@ from orchestrator.queue import Claim, Queue
 from orchestrator.store import Store, StoreFailed
 from orchestrator.task import FailureKind
 from workspaces.bubblewrap import open_sandbox
+from workspaces.checkout import Checkout, fresh_checkout
 from workspaces.errors import SandboxUnavailable, WorkspaceError
 from workspaces.hub import Hub, open_hub
 from workspaces.sandbox import Sandbox
+from workspaces.snapshot import Snapshot
 from workspaces.workspace import Workspace, create_workspace, reopen_workspace
 
 log = logging.getLogger(__name__)
@@ -125,14 +128,13 @@ class Attempt:
     async def run(self) -> None:
         site, claim = self._site, self._claim
         workspace = await self._open_workspace()
-        sandbox = self._open_sandbox(workspace)
         history = await asyncio.to_thread(self._trajectory.load)
         messages = [] if history else await self._opening(workspace)
         await site.queue.move(claim, "running")
         async with asyncio.TaskGroup() as group:
             self._keeper = SnapshotKeeper(workspace, group=group, clock=site.clock, store=self._record, last_commit=claim.snapshot_commit)
-            self._agent = self._make_agent(workspace, sandbox, history)
-            await self._work(self._agent, messages, sandbox, self._keeper, refused=refusals(history))
+            self._agent = self._make_agent(workspace, history)
+            await self._work(self._agent, messages, workspace.hub, self._keeper, refused=refusals(history))
 
     async def _open_workspace(self) -> Workspace:
         """The attempt's own again when it is resumed, a fresh one otherwise."""
@@ -163,7 +165,7 @@ class Attempt:
                 raise
             return None
 
-    def _open_sandbox(self, workspace: Workspace) -> Sandbox:
+    def _open_sandbox(self, workspace: Workspace | Checkout) -> Sandbox:
         home = self._site.home
         return open_sandbox(self._claim.spec.sandbox, workspace=workspace, hidden=[home.path, home.socket().parent], path=self._site.path)
 
@@ -186,13 +188,13 @@ class Attempt:
         view = await self._site.store.read(lambda db: lookups.attempt(db, task, number))
         return await asyncio.to_thread(Trajectory(path).load), view.failure.message if view and view.failure else ""
 
-    def _make_agent(self, workspace: Workspace, sandbox: Sandbox, history: list[Message]) -> Agent:
+    def _make_agent(self, workspace: Workspace, history: list[Message]) -> Agent:
         endpoint, spec = self._site.endpoint, self._claim.spec
         if endpoint.model is None:
             raise ModelUnavailable(endpoint.problem or "the engine has gone")
         return Agent(
             model=endpoint.model,
-            tools=Toolbox(workspace.path, sandbox),
+            tools=Toolbox(workspace.path, self._open_sandbox(workspace)),
             emit=self._emit,
             trajectory=self._trajectory,
             history=history,
@@ -210,17 +212,17 @@ class Attempt:
         except (FileNotFoundError, ValueError):  # none yet, or the station was killed while it wrote
             return 0.0
 
-    async def _work(self, agent: Agent, messages: list[Message], sandbox: Sandbox, keeper: SnapshotKeeper, *, refused: int) -> None:
+    async def _work(self, agent: Agent, messages: list[Message], hub: Hub, keeper: SnapshotKeeper, *, refused: int) -> None:
         """Agent and checks take turns until the work is verified or the attempt has failed."""
         queue, claim = self._site.queue, self._claim
         while True:
             outcome = await agent.run(messages)
-            await keeper.take(f"{claim.task}: {type(outcome).__name__.lower()}")
+            snapshot = await keeper.take(f"{claim.task}: {type(outcome).__name__.lower()}")
             if not isinstance(outcome, Submitted):
                 await self._fail(outcome)
                 return
             await queue.move(claim, "claimed-done")
-            results = await self._check(sandbox)
+            results = await self._check(hub, snapshot)
             if passed(results):
                 await queue.verify(claim)
                 return
@@ -231,12 +233,19 @@ class Attempt:
             refused += 1
             await queue.move(claim, "running", summary(results))
 
-    async def _check(self, sandbox: Sandbox) -> list[CheckFinished]:
+    async def _check(self, hub: Hub, snapshot: Snapshot) -> list[CheckFinished]:
+        claim, site = self._claim, self._site
         self._live.activity = "checks"
         results: list[CheckFinished] = []
-        async for result in run_checks(sandbox, self._claim.spec.checks, permits=self._site.checking):
-            results.append(result)
-            await self._record(result)
+        if not claim.spec.checks:
+            return results
+        place = site.home.checks / claim.task / f"{claim.attempt}"
+        async with contextlib.AsyncExitStack() as at_the_end:
+            async with site.creating:
+                checkout = await at_the_end.enter_async_context(fresh_checkout(hub, path=place, commit=snapshot.commit))
+            async for result in run_checks(self._open_sandbox(checkout), claim.spec.checks, permits=site.checking):
+                results.append(result)
+                await self._record(result)
         return results
 
     async def _fail(self, outcome: Outcome) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from workspaces.checkout import Checkout
 from workspaces.environment import command_environment
 from workspaces.errors import SandboxUnavailable
 from workspaces.local import LocalSandbox
@@ -208,8 +209,8 @@ def _setting(name: str) -> str | None:
         return None
 
 
-def open_sandbox(kind: SandboxKind, *, workspace: Workspace, hidden: Sequence[Path], path: str) -> Sandbox:
-    """The sandbox of one workspace. Looks at PATH's folders (a few hundred stat calls), starts nothing."""
+def open_sandbox(kind: SandboxKind, *, workspace: Workspace | Checkout, hidden: Sequence[Path], path: str) -> Sandbox:
+    """The sandbox of one workspace or checkout. Looks at PATH's folders (a few hundred stat calls), starts nothing."""
     if kind == "none":
         return LocalSandbox(workspace.path, path=path)
     return BubblewrapSandbox(workspace.path, objects=workspace.hub.objects, hidden=hidden, path=path)

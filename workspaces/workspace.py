@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from workspaces.checkout import fill
 from workspaces.errors import WorkspaceError
 from workspaces.git import Git
-from workspaces.hub import ATTRIBUTES, Hub
+from workspaces.hub import Hub
 from workspaces.lock import file_lock
 
 TASK = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock(?:\.|$)|$))*")
@@ -141,32 +142,9 @@ def _begin(workspace: Workspace, partial: Path) -> None:
 
 
 async def _fill(workspace: Workspace, partial: Path) -> None:
-    """Checkout with the hub's git directory: its index, with the times of the files just written, serves the snapshots and, copied, the agent."""
-    await Git(git_dir=workspace.hub.path, work_tree=partial, index=workspace.index).run("read-tree", "--reset", "-u", workspace.base_commit)
-    own = Git(cwd=partial)
-    await own.run("init", "--quiet", "--template=", f"--initial-branch={workspace.branch}", f"{partial}")
-    _borrow(workspace, partial)
-    await own.run("update-ref", f"refs/heads/{workspace.branch}", workspace.base_commit)
-
-
-def _borrow(workspace: Workspace, partial: Path) -> None:
-    git_dir = partial / ".git"
-    (git_dir / "objects" / "info").mkdir(exist_ok=True)
-    (git_dir / "objects" / "info" / "alternates").write_bytes(_alternate(workspace.hub.objects))
-    (git_dir / "info").mkdir(exist_ok=True)
-    (git_dir / "info" / "attributes").write_text(ATTRIBUTES)
-    shallow = workspace.hub.path / "shallow"
-    if shallow.exists():
-        shutil.copyfile(shallow, git_dir / "shallow")
-    shutil.copyfile(workspace.index, git_dir / "index")
-
-
-def _alternate(objects: Path) -> bytes:
-    """One line of `alternates`, which is quoted like a C string where the path would be misread."""
-    raw = os.fsencode(objects)
-    if raw[:1] in b'#"' or b"\n" in raw:
-        raw = b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
-    return raw + b"\n"
+    """The index of the checkout serves the snapshots and, copied, the agent."""
+    await fill(workspace.hub, partial, commit=workspace.base_commit, index=workspace.index, branch=workspace.branch)
+    shutil.copyfile(workspace.index, partial / ".git" / "index")
 
 
 async def _settle(workspace: Workspace, partial: Path) -> None:

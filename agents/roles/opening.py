@@ -19,7 +19,11 @@ def opening(kind: Kind, prompt: str, *, workspace: Path, checks: Sequence[str] =
     """
     parts = [prompt.strip(), f"Your workspace is {workspace}."]
     if checks:
-        parts.append("These commands must succeed before the work counts as done:\n" + "\n".join(f"    {check}" for check in checks))
+        commands = "\n".join(f"    {check}" for check in checks)
+        parts.append(
+            "These commands must succeed before the work counts as done. They run in a fresh checkout of everything that git does not "
+            f"ignore:\n{commands}"
+        )
     return [System(text=system_prompt(kind)), User(text="\n\n".join(parts))]
 
 

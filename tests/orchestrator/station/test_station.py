@@ -55,6 +55,63 @@ def test_failed_checks_go_back_to_the_agent_who_mends_its_work(yard: Any) -> Non
     assert (row.state, row.attempt, row.step) == ("verified", 1, 4)
 
 
+def test_checks_see_the_recorded_tree_and_change_nothing(yard: Any) -> None:
+    yard.script("task", yard.call("write", path="b.txt", content="two\n"), yard.submit())
+    yard.up()
+    detached = '! git symbolic-ref -q HEAD && test -z "$(git status --porcelain)"'
+    yard.client.add([yard.spec("task", checks=(detached, "rm a.txt; echo x > made", "test -f made && test ! -e a.txt"))])
+    row = yard.wait_state("task", "verified", "failed", "stuck")
+    assert row.state == "verified", row.failure
+    assert sorted(path.name for path in Path(row.workspace).iterdir()) == [".git", "a.txt", "b.txt"]
+    assert at(yard, row.snapshot_commit, "a.txt") == "one"
+    assert list(yard.home.checks.iterdir()) == []
+
+
+def test_work_that_needs_a_file_which_git_ignores_is_not_verified(yard: Any) -> None:
+    yard.script(
+        "task",
+        yard.call("write", path=".gitignore", content="secret\n"),
+        yard.call("write", path="secret", content="x\n"),
+        yard.submit("first"),
+        {"expect": "fresh checkout", **yard.call("write", path=".gitignore", content="")},
+        yard.submit("second"),
+    )
+    yard.up()
+    yard.client.add([yard.spec("task", checks=("test -f secret",))])
+    row = yard.wait_state("task", "verified", "failed", "stuck")
+    assert (row.state, row.step) == ("verified", 5)
+
+
+def test_a_cancelled_check_leaves_neither_processes_nor_its_checkout(yard: Any) -> None:
+    yard.script("task", yard.submit())
+    pid = yard.up()
+    yard.client.add([yard.spec("task", checks=("sleep 300",))])
+    yard.wait_state("task", "claimed-done")
+    sleeping = sleepers(pid, 1)
+    assert len(list(yard.home.checks.glob("task/1/a.txt"))) == 1
+    yard.client.cancel("task")
+    _, alive = psutil.wait_procs(sleeping, timeout=5)
+    assert alive == []
+    yard.down()
+    assert list(yard.home.checks.iterdir()) == []
+
+
+def test_checks_that_a_killed_station_left_running_end_and_run_again(yard: Any) -> None:
+    yard.script("task", yard.submit())
+    pid = yard.up()
+    yard.client.add([yard.spec("task", checks=(f"test -e {yard.repo}/go || exec sleep 300",))])
+    yard.wait_state("task", "claimed-done")
+    sleeping = sleepers(pid, 1)
+    yard.kill()
+    (yard.home.checks / "stale" / "1").mkdir(parents=True)
+    (yard.repo / "go").write_text("")
+    yard.up_again()
+    _, alive = psutil.wait_procs(sleeping, timeout=5)
+    assert alive == []
+    assert yard.wait_state("task", "verified", "failed").state == "verified"
+    assert list(yard.home.checks.iterdir()) == []
+
+
 def test_work_that_never_passes_fails_after_its_attempts(yard: Any) -> None:
     yard.script("task", yard.submit("one"), yard.submit("two"), yard.submit("three"))
     yard.up()
