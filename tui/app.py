@@ -89,9 +89,16 @@ class Dashboard(App[None]):
         """The screen of ours that is up, or lies under a dialog."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, StationScreen)), None)
 
+    def _shown_screen(self) -> StationScreen | None:
+        """The same while its widgets are there: not before it is composed, and not while the dashboard closes."""
+        if not self._screen_stack_is_up():
+            return None
+        screen = self._station_screen()
+        return screen if screen is not None and screen.is_mounted else None
+
     @on(ShowMe)
     def _show(self) -> None:
-        if self._screen_stack_is_up() and (screen := self._station_screen()) is not None:
+        if (screen := self._shown_screen()) is not None:
             screen.show(self.model, self.now(), large=not self._ascii)
 
     def _screen_stack_is_up(self) -> bool:
@@ -123,23 +130,23 @@ class Dashboard(App[None]):
 
     @on(DetailArrived)
     def _detail(self, message: DetailArrived) -> None:
-        if (screen := self._station_screen()) is not None:
+        if (screen := self._shown_screen()) is not None:
             screen.detail_arrived(message)
 
     @on(DiffArrived)
     def _diff(self, message: DiffArrived) -> None:
-        if (screen := self._station_screen()) is not None:
+        if (screen := self._shown_screen()) is not None:
             screen.diff_arrived(message)
 
     @on(LookFailed)
     def _look_failed(self, message: LookFailed) -> None:
-        if (screen := self._station_screen()) is not None:
+        if (screen := self._shown_screen()) is not None:
             screen.look_failed(message)
 
     @on(CommandDone)
     def _done(self, message: CommandDone) -> None:
         self.notify(one_line(message.text), severity="error" if message.refused else "information", markup=False)
-        if (screen := self._station_screen()) is not None:
+        if (screen := self._shown_screen()) is not None:
             screen.command_done(message)
             self._show()
 

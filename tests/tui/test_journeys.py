@@ -8,6 +8,7 @@ from textual.widgets import Input, TextArea
 
 from tests.tui.conftest import busy_station, row, to_review
 from tui.app import Dashboard
+from tui.desk import DetailArrived, DiffArrived
 from tui.fake import FakeTask
 from tui.line import text_of
 from tui.screens.dialogs import CommentDialog, ConfirmDialog
@@ -145,6 +146,16 @@ async def test_a_diff_that_is_not_there_says_why():
     async with dashboard(station) as (app, pilot):
         await press(pilot, "1", "v")
         await until(pilot, lambda: "task queued-01 has no snapshot yet  `stationmaster show queued-01`" in screen_text(app))
+
+
+async def test_an_answer_that_comes_before_its_screen_is_there_does_no_harm():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        for screen in (TaskScreen, ReviewScreen):
+            app.push_screen(screen(app._desk, "split-cents"))
+            app._detail(DetailArrived("split-cents", station.task("split-cents"), None))
+            app._diff(DiffArrived("split-cents", station.diff("split-cents")))
+            await until(pilot, lambda: app.screen.is_mounted and "notes of the agent" in shown(app))
 
 
 async def test_a_verified_task_counts_as_seen_once_its_diff_was_shown():

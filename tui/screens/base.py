@@ -98,8 +98,6 @@ class StationScreen(Screen[None]):
     def show(self, model: Model, now: float, *, large: bool = True) -> None:
         """`large` False: the terminal has no glyphs for large numerals."""
         self.model, self.now, self._large = model, now, large
-        if not self.is_mounted:
-            return
         tall = self._large and self.size.height >= TALL_FROM and self.size.width >= TALL_FROM_WIDTH
         self.query_one(Header).show(model, now, tall=tall, only=self.filter_shown)
         self.query_one(Banner).show(model)
