@@ -13,17 +13,9 @@ import msgspec
 from orchestrator.errors import LeaseLost
 from orchestrator.eventlog import Transaction
 from orchestrator.events import AttemptResumed
-from orchestrator.moves import LEASED, end_attempt, move
+from orchestrator.moves import end_attempt, move
 from orchestrator.store import Row, row, rows
-from orchestrator.task import State, TaskSpec
-
-SATISFIED: frozenset[State] = frozenset({"verified", "in-review", "merging", "merged"})
-"""States in which a task counts as done for those that come after it.
-
-Passing its checks is enough: work would otherwise stand still until a person had reviewed and merged every forerunner. The price: a
-dependent starts from its own base commit, so it does not see the results of the tasks it waited for. A forerunner that failed or
-was rejected keeps its dependents waiting, with that as the visible reason; they have not failed themselves.
-"""
+from orchestrator.task import LEASED, SATISFIED, TaskSpec
 
 IDLE_RESUMPTIONS = 3
 """Resumptions without a completed step in between, after which a task is taken for poison."""

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import structs
 
-from orchestrator.claims import SATISFIED
 from orchestrator.moves import task_row as stored_task
 from orchestrator.store import Database, Row, row, rows
-from orchestrator.task import ACTIVE, UNSUCCESSFUL, State, TaskSpec
+from orchestrator.task import ACTIVE, SATISFIED, UNSUCCESSFUL, WAITING, State, TaskSpec
 from orchestrator.views import AttemptView, CheckOutput, CheckView, Failure, TaskDetail, TaskRow
 
 
@@ -182,7 +181,7 @@ def _row(db: Database, found: Row, now: float) -> TaskRow:
 
 
 def _waiting_for(db: Database, found: Row, now: float) -> str | None:
-    if found["state"] not in ("queued", "interrupted"):
+    if found["state"] not in WAITING:
         return None
     if found["state"] == "queued":
         needed = rows(

@@ -19,7 +19,7 @@ from orchestrator.eventlog import Journal, Transaction, storable_text
 from orchestrator.events import MergeLanded, MergeRefused
 from orchestrator.moves import move, task_row
 from orchestrator.store import Database, Row, rows
-from orchestrator.task import TRANSITIONS, TaskSpec
+from orchestrator.task import MERGEABLE, TaskSpec
 
 MergeState = Literal["begun", "prepared", "landed", "refused"]
 
@@ -51,7 +51,7 @@ class Merges:
             current = task_row(tx.db, task)
             if current["state"] == "merged":
                 raise UserError(f"task {task} is merged already", hint=f"as {_landed_commit(tx.db, task)}")
-            if "merging" not in TRANSITIONS[current["state"]]:
+            if current["state"] not in MERGEABLE:
                 raise UserError(f"task {task} is {current['state']} and cannot be merged", hint="merge what is verified or in-review")
             return _begin(tx, current)
 

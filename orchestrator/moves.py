@@ -6,10 +6,7 @@ from orchestrator.errors import IllegalTransition, UserError
 from orchestrator.eventlog import Transaction, storable_text
 from orchestrator.events import AttemptEnded, StateChanged
 from orchestrator.store import Database, Row, row, rows
-from orchestrator.task import TRANSITIONS, Activity, FailureKind, State
-
-LEASED: frozenset[State] = frozenset({"admitted", "preparing", "running", "claimed-done"})
-"""States in which a worker holds the task. `merging` is the station's own and needs no lease: one merge queue, in one process."""
+from orchestrator.task import LEASED, TRANSITIONS, Activity, FailureKind, State
 
 _UNAPPROVED: frozenset[State] = frozenset({"queued", "rejected", "cancelled"})
 _MESSAGE_LIMIT = 8_000

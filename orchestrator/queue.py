@@ -13,11 +13,11 @@ from orchestrator.claims import Claim, claim_next, forgive, held, interrupt, ren
 from orchestrator.errors import IllegalTransition
 from orchestrator.eventlog import Journal, Transaction
 from orchestrator.failures import fail_attempt
-from orchestrator.moves import LEASED, end_attempt, move
+from orchestrator.moves import end_attempt, move
 from orchestrator.progress import AttemptFact, record_fact
 from orchestrator.store import rows
 from orchestrator.submission import submit
-from orchestrator.task import FailureKind, State, TaskSpec
+from orchestrator.task import LEASED, FailureKind, State, TaskSpec
 
 
 class Queue:
@@ -34,7 +34,7 @@ class Queue:
         """The task whose turn it is, moved to `admitted`; None when none may start now.
 
         Highest priority first, then the order of submission, among those whose back-off is over and whose dependencies are satisfied
-        (see `claims.SATISFIED`). A queued task gets a new attempt; an interrupted one goes on with its own. Attempts and resumptions
+        (see `task.SATISFIED`). A queued task gets a new attempt; an interrupted one goes on with its own. Attempts and resumptions
         are counted here, in this transaction. An interrupted task that was resumed three times without completing a
         step is moved to `quarantined` instead. `owner` is an incarnation: a name that no earlier process has used.
         """

@@ -14,10 +14,9 @@ from orchestrator.eventlog import last_seq
 from orchestrator.events import Event
 from orchestrator.metrics import TokenBook
 from orchestrator.store import Database, Store
-from orchestrator.task import ACTIVE
+from orchestrator.task import ACTIVE, WAITING
 from orchestrator.views import TaskDetail, TaskRow
 
-WAITING = frozenset({"queued", "interrupted"})
 STALE_S = 1.0
 """A back-off runs out and a dependency changes without an event of the task's own: rows that wait are read again after this time."""
 

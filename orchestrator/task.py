@@ -56,14 +56,31 @@ TRANSITIONS: dict[State, frozenset[State]] = {
     "quarantined": frozenset({"queued", "cancelled"}),
 }
 
-ACTIVE: frozenset[State] = frozenset({"admitted", "preparing", "running", "claimed-done", "merging"})
+WAITING: frozenset[State] = frozenset({"queued", "interrupted"})
+"""It may start, or go on, when there is room and what it comes after has succeeded."""
+LEASED: frozenset[State] = frozenset({"admitted", "preparing", "running", "claimed-done"})
+"""A worker holds it."""
+ACTIVE: frozenset[State] = frozenset({*LEASED, "merging"})
 """Somebody works on it now: a worker under a lease, or, for `merging`, the station itself without one."""
 REVIEWABLE: frozenset[State] = frozenset({"verified", "in-review"})
-ENDED: frozenset[State] = frozenset(
-    {"verified", "in-review", "merged", "stuck", "failed", "cancelled", "rejected", "conflicted", "quarantined"}
-)
-"""No agent will touch it again unless a person asks."""
+"""Its diff waits for a person."""
+MERGEABLE: frozenset[State] = frozenset(state for state in STATES if "merging" in TRANSITIONS[state])
+"""Once it is approved, it can be merged."""
+SATISFIED: frozenset[State] = frozenset({*REVIEWABLE, "merging", "merged"})
+"""What comes after it may start.
+
+Passing its checks is enough: work would otherwise stand still until a person had reviewed and merged every forerunner. The price: a
+dependent starts from its own base commit, so it does not see the results of the tasks it waited for. A forerunner that failed or
+was rejected keeps its dependents waiting, with that as the visible reason; they have not failed themselves.
+"""
+VERIFIED: frozenset[State] = frozenset({*SATISFIED, "conflicted"})
+"""Its checks have passed; what becomes of the diff later does not undo that."""
 UNSUCCESSFUL: frozenset[State] = frozenset({"stuck", "failed", "cancelled", "rejected", "conflicted", "quarantined"})
+"""It ended, and not well."""
+ENDED: frozenset[State] = frozenset({*UNSUCCESSFUL, *REVIEWABLE, "merged"})
+"""No agent will touch it again unless a person asks."""
+STUCK: frozenset[State] = UNSUCCESSFUL - frozenset({"cancelled", "rejected"})
+"""It ended badly, and not because a person wanted it to."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from orchestrator.client import StationClient
 from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions, spawn_station, station_running, stop_station
-from orchestrator.task import TaskSpec
+from orchestrator.task import REVIEWABLE, STUCK, TaskSpec
 from orchestrator.taskfile import TaskDraft, parse_task_file
 
 # Its script gives up on purpose, so that a newcomer sees what a failure looks like.
@@ -105,7 +105,7 @@ def _report(watch: Watch, result: RunResult, place: DemoPlace, *, as_json: bool)
         say("nothing is kept; `stationmaster demo --keep DIR` leaves repository and diffs to look at")
         return
     home = f"--home {place.home.path}"
-    first = next((row.id for row in watch.rows.values() if row.state in ("verified", "in-review")), "TASK")
+    first = next((row.id for row in watch.rows.values() if row.state in REVIEWABLE), "TASK")
     say(f"\nkept in {place.folder}. Next:")
     for command in (
         f"review {home}",
@@ -121,7 +121,7 @@ def _report(watch: Watch, result: RunResult, place: DemoPlace, *, as_json: bool)
 def as_designed(watch: Watch, result: RunResult, specs: list[TaskSpec]) -> bool:
     """All verified but those that are meant to fail."""
     meant = {spec.id for spec in specs} & MEANT_TO_FAIL
-    failed = {task for task in watch.tasks if watch.rows[task].state in ("failed", "stuck")}
+    failed = {task for task in watch.tasks if watch.rows[task].state in STUCK}
     return failed == meant and result.verified == len(specs) - len(meant)
 
 

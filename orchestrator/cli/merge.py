@@ -8,6 +8,7 @@ from orchestrator.cli.options import with_home, with_json
 from orchestrator.cli.output import note, one_line, print_json, say
 from orchestrator.cli.reading import station
 from orchestrator.home import Home
+from orchestrator.task import MERGEABLE
 from orchestrator.views import MergeView
 
 
@@ -25,7 +26,7 @@ def merge(home: Home, as_json: bool, tasks: tuple[str, ...]) -> int:
     Example:  stationmaster merge fix-rounding
     """
     client = station(home)
-    wanted = list(tasks) or [row.id for row in client.tasks() if row.approved and row.state in ("verified", "in-review", "conflicted")]
+    wanted = list(tasks) or [row.id for row in client.tasks() if row.approved and row.state in MERGEABLE]
     if not wanted and not as_json:
         say(f"nothing is approved; see `stationmaster review{home.option()}`")
         return 0

@@ -7,11 +7,8 @@ from pathlib import Path
 import msgspec
 
 from orchestrator.cli.watch import Watch
-from orchestrator.task import Kind, State
+from orchestrator.task import VERIFIED, Kind
 from orchestrator.views import TaskRow
-
-# "Verified" is a fact about the checks; what a person does with the diff later does not undo it.
-VERIFIED: frozenset[State] = frozenset({"verified", "in-review", "merging", "merged", "conflicted"})
 
 
 class KindResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,13 +13,13 @@ from orchestrator.cli.intake import need_engine, need_new_ids, need_sandbox, spe
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json, with_sandbox
 from orchestrator.cli.output import fail, note, on_terminal, one_line, plural, print_json, say
 from orchestrator.cli.plain import LineOutput
-from orchestrator.cli.result import VERIFIED, RunResult, result_of
+from orchestrator.cli.result import RunResult, result_of
 from orchestrator.cli.station import start
 from orchestrator.cli.watch import Watch
 from orchestrator.client import StationClient
 from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
-from orchestrator.task import TaskSpec
+from orchestrator.task import VERIFIED, TaskSpec
 
 if TYPE_CHECKING:
     from workspaces.sandbox import SandboxKind

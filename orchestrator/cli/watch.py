@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.events import ModelReplied
-from orchestrator.claims import SATISFIED
 from orchestrator.client import StationClient
 from orchestrator.events import Event, StateChanged, TaskAdded
-from orchestrator.task import ENDED
+from orchestrator.task import ENDED, SATISFIED, WAITING
 from orchestrator.views import EngineView, Snapshot, TaskRow, Totals
 
 POLL_S = 0.4
@@ -122,7 +121,7 @@ def stuck_behind(task: str, rows: Mapping[str, TaskRow]) -> str | None:
     ahead = [task]
     while ahead:
         row = rows.get(ahead.pop())
-        if row is None or row.state not in ("queued", "interrupted"):
+        if row is None or row.state not in WAITING:
             continue
         for one in row.after:
             before = rows.get(one)

@@ -11,7 +11,7 @@ from orchestrator.cli.output import age, columns, count, on_terminal, one_line, 
 from orchestrator.cli.output import say as say_line
 from orchestrator.cli.reading import read, station
 from orchestrator.home import Home
-from orchestrator.task import ACTIVE, STATES, UNSUCCESSFUL, State
+from orchestrator.task import ACTIVE, STATES, UNSUCCESSFUL, VERIFIED, State
 from orchestrator.views import AttemptView, CheckOutput, TaskDetail, TaskRow
 
 
@@ -77,7 +77,7 @@ def colour_of(state: State) -> str:
         return "red"
     if state in ACTIVE:
         return "cyan"
-    return "green" if state in ("verified", "in-review", "merged") else "reset"
+    return "green" if state in VERIFIED else "reset"
 
 
 @click.command()

@@ -17,9 +17,8 @@ from orchestrator import lookups
 from orchestrator.errors import IllegalTransition, LeaseLost, UserError
 from orchestrator.events import SnapshotTaken, StateChanged
 from orchestrator.merges import unfinished
-from orchestrator.moves import LEASED
 from orchestrator.store import Database, rows
-from orchestrator.task import TRANSITIONS, FailureKind, State
+from orchestrator.task import LEASED, TRANSITIONS, FailureKind, State
 
 if TYPE_CHECKING:
     from orchestrator.claims import Claim
