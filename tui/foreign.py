@@ -1,32 +1,13 @@
-"""Text from outside (models, files, tasks, errors) made fit for a terminal, one character after the other.
+"""Text from outside (models, files, tasks, errors) made fit for the dashboard's lines: harmless (see `orchestrator.visible`) and not endless.
 
-Covers: control characters, escape sequences, bidirectional overrides, zero-width characters, lone surrogates and endless lines.
 Does not cover: markup. Nothing here or in the widgets parses markup, so brackets are only brackets.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from functools import lru_cache
+from orchestrator.visible import visible as harmless
 
 TAB = "    "
-# Variation selectors choose how the character before them looks, and terminals disagree about its width then.
-_DROPPED = {0xFE0E, 0xFE0F}
-_ESCAPED = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-
-
-@lru_cache(4096)
-def _seen(character: str) -> str:
-    code = ord(character)
-    if code in _DROPPED:
-        return ""
-    if character == "\t":
-        return TAB
-    if unicodedata.category(character) not in _ESCAPED:
-        return " " if character == "\u00a0" else character
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def visible(text: str, *, limit: int = 2_000) -> str:
@@ -34,9 +15,7 @@ def visible(text: str, *, limit: int = 2_000) -> str:
 
     A newline is escaped too: split first. What lies beyond `limit` characters is counted, not shown.
     """
-    shown = text[:limit]
-    if not (shown.isascii() and shown.isprintable()):
-        shown = "".join(map(_seen, shown))
+    shown = harmless(text[:limit].replace("\t", TAB).replace("\u00a0", " "))
     beyond = len(text) - limit
     return shown if beyond <= 0 else f"{shown} … {beyond:,} characters more"
 

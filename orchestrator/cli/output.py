@@ -1,13 +1,8 @@
-"""What is printed, and how text of others is made harmless on the way to a terminal.
-
-Covers: control characters, escape sequences and direction marks in agents' text, titles, paths and the engine's words.
-Does not cover: look-alike letters.
-"""
+"""What is printed. Text of others goes through `visible` or `one_line` first (see `orchestrator.visible`)."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import unicodedata
@@ -16,23 +11,17 @@ from collections.abc import Sequence
 import click
 import msgspec
 
-# C0 and C1 controls but tab and newline, DEL, zero-width and direction marks, line separators, lone surrogates.
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+from orchestrator.visible import visible as harmless
 
 
 def visible(text: str) -> str:
     """`text` with every character that a terminal would obey or hide written out as an escape. Tab and newline stay."""
-    return UNSEEN.sub(lambda found: _escape(found[0]), text)
+    return harmless(text, kept="\t\n")
 
 
 def one_line(text: str) -> str:
     """The same for a table or a status line: white space is one blank."""
-    return visible(" ".join(text.split()))
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return harmless(" ".join(text.split()))
 
 
 def print_json(document: object) -> None:
