@@ -83,6 +83,9 @@ STUCK: frozenset[State] = UNSUCCESSFUL - frozenset({"cancelled", "rejected"})
 """It ended badly, and not because a person wanted it to."""
 
 
+ATTEMPTS = 2
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Ends of an attempt. `tokens` bounds the output tokens of all its replies together."""
 
@@ -106,7 +109,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[str, ...] = ()
     priority: int = 0
     """Higher first; ties in the order of submission."""
-    attempts: int = 2
+    attempts: int = ATTEMPTS
     """How many attempts the faults of agent and task may use up."""
     limits: Limits = Limits()
     agent: str = "builtin"

@@ -25,33 +25,21 @@ from typing import TYPE_CHECKING, Literal, cast
 from orchestrator.errors import UserError
 from orchestrator.eventlog import storable_text
 from orchestrator.submission import describe_cycle, find_cycle, id_problem
-from orchestrator.task import Kind, Limits, TaskSpec
+from orchestrator.task import Limits, TaskSpec
 
 if TYPE_CHECKING:
     from orchestrator.taskform import TaskForm
     from workspaces.hub import Base
 
-TITLE_LIMIT = 80
-"""Characters of a title that is made from the prompt's first line."""
 _FILE_LIMIT_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDraft:
-    """A task as written, before git was asked. `repo` is absolute, or None when the file names none; `base` is a revision or None."""
+    """A task as written, before git was asked. `repo` is the form's, absolute; None when the file names none."""
 
-    id: str
-    title: str
-    kind: Kind
-    prompt: str
+    form: TaskForm
     repo: Path | None
-    base: str | None
-    checks: tuple[str, ...]
-    after: tuple[str, ...]
-    priority: int
-    attempts: int
-    limits: Limits
-    agent: str
 
 
 def parse_task_file(path: Path, *, queued: Collection[str] = ()) -> list[TaskDraft]:
@@ -68,20 +56,21 @@ def parse_task_file(path: Path, *, queued: Collection[str] = ()) -> list[TaskDra
 
 def check_drafts(drafts: Sequence[TaskDraft], *, source: str, queued: Collection[str] = ()) -> None:
     """UserError for duplicate ids, for an `after` that names neither a draft nor one of `queued`, and for cycles."""
+    forms = [draft.form for draft in drafts]
     numbers: dict[str, int] = {}
-    for number, draft in enumerate(drafts, 1):
-        first = numbers.setdefault(draft.id.lower(), number)
+    for number, form in enumerate(forms, 1):
+        first = numbers.setdefault(form.id.lower(), number)
         if first != number:
-            raise UserError(f"{source}: tasks {first} and {number} have the same id `{draft.id}`", hint="each task needs an id of its own")
+            raise UserError(f"{source}: tasks {first} and {number} have the same id `{form.id}`", hint="each task needs an id of its own")
     from orchestrator.taskform import did_you_mean
 
-    known = {draft.id for draft in drafts} | set(queued)
-    for draft in drafts:
-        for needed in draft.after:
+    known = {form.id for form in forms} | set(queued)
+    for form in forms:
+        for needed in form.after:
             if needed not in known:
                 hint = did_you_mean(needed, known) or "`after` takes the ids of other tasks"
-                raise UserError(f"{source}: task `{draft.id}`: `after` names `{needed}`, which does not exist", hint=hint)
-    ring = find_cycle({draft.id: draft.after for draft in drafts})
+                raise UserError(f"{source}: task `{form.id}`: `after` names `{needed}`, which does not exist", hint=hint)
+    ring = find_cycle({form.id: form.after for form in forms})
     if ring is not None:
         raise UserError(f"{source}: tasks wait for each other: {describe_cycle(ring)}", hint="take one of them out of an `after`")
 
@@ -109,15 +98,15 @@ async def resolve_drafts(drafts: Sequence[TaskDraft], *, repo: Path | None, sand
     bases: dict[tuple[Path, str | None], Base] = {}
     specs: list[TaskSpec] = []
     for draft in drafts:
-        where = draft.repo or repo
+        where, form = draft.repo or repo, draft.form
         if where is None:
-            raise UserError(f"task `{draft.id}` names no repository", hint="give --repo DIR, or `repo` in the task file")
-        if (where, draft.base) not in bases:
+            raise UserError(f"task `{form.id}` names no repository", hint="give --repo DIR, or `repo` in the task file")
+        if (where, form.base) not in bases:
             try:
-                bases[where, draft.base] = await resolve_base(where, draft.base)
+                bases[where, form.base] = await resolve_base(where, form.base)
             except WorkspaceError as error:
-                raise UserError(f"task `{draft.id}`: {error}", hint=error.hint) from error
-        specs.append(_spec(draft, bases[where, draft.base], sandbox))
+                raise UserError(f"task `{form.id}`: {error}", hint=error.hint) from error
+        specs.append(_spec(form, bases[where, form.base], sandbox))
     return specs
 
 
@@ -175,20 +164,7 @@ def _draft(defaults: Mapping[str, object], table: Mapping[str, object], where: s
         table = {**table, "limits": {**cast("dict[str, object]", defaults["limits"]), **cast("dict[str, object]", table["limits"])}}
     form = filled(TaskForm, {**defaults, **table}, where)
     _expect_sound(form, where)
-    return TaskDraft(
-        id=form.id,
-        title=form.title.strip() or _first_line(form.prompt),
-        kind=form.kind,
-        prompt=form.prompt,
-        repo=_folder(form.repo, folder, where) if form.repo is not None else None,
-        base=form.base,
-        checks=tuple(form.checks),
-        after=tuple(dict.fromkeys(form.after)),
-        priority=form.priority,
-        attempts=form.attempts,
-        limits=Limits(steps=form.limits.steps, tokens=form.limits.tokens, seconds=form.limits.seconds),
-        agent=form.agent,
-    )
+    return TaskDraft(form=form, repo=_folder(form.repo, folder, where) if form.repo is not None else None)
 
 
 def _expect_sound(form: TaskForm, where: str) -> None:
@@ -197,7 +173,7 @@ def _expect_sound(form: TaskForm, where: str) -> None:
         raise UserError(f"{where}: `id` cannot be {form.id!r}", hint=problem)
     if not form.prompt.strip():
         raise UserError(f"{where}: `prompt` is blank", hint="say what the agent is to do")
-    texts = {"title": form.title, "prompt": form.prompt, "repo": form.repo or "", "base": form.base or "", "checks": "".join(form.checks)}
+    texts = {"prompt": form.prompt, "title": form.title, "repo": form.repo or "", "base": form.base or "", "checks": "".join(form.checks)}
     for key, text in texts.items():
         if storable_text(text) != text:
             raise UserError(f"{where}: `{key}` holds a NUL or a lone surrogate, which is no text", hint="remove the character")
@@ -210,25 +186,20 @@ def _folder(written: str, start: Path, where: str) -> Path:
         raise UserError(f"{where}: `repo` {written!r} names the home of a user who is not known", hint="write the whole path") from error
 
 
-def _first_line(prompt: str) -> str:
-    line = prompt.strip().splitlines()[0].strip()
-    return line if len(line) <= TITLE_LIMIT else line[: TITLE_LIMIT - 1] + "…"
-
-
-def _spec(draft: TaskDraft, base: Base, sandbox: Literal["bubblewrap", "none"]) -> TaskSpec:
+def _spec(form: TaskForm, base: Base, sandbox: Literal["bubblewrap", "none"]) -> TaskSpec:
     return TaskSpec(
-        id=draft.id,
-        title=draft.title,
-        kind=draft.kind,
-        prompt=draft.prompt,
+        id=form.id,
+        title=form.title,
+        kind=form.kind,
+        prompt=form.prompt,
         repo=str(base.repo),
         base_commit=base.commit,
         target_branch=base.branch,
-        checks=draft.checks,
-        after=draft.after,
-        priority=draft.priority,
-        attempts=draft.attempts,
-        limits=draft.limits,
-        agent=draft.agent,
+        checks=tuple(form.checks),
+        after=tuple(dict.fromkeys(form.after)),
+        priority=form.priority,
+        attempts=form.attempts,
+        limits=Limits(steps=form.limits.steps, tokens=form.limits.tokens, seconds=form.limits.seconds),
+        agent=form.agent,
         sandbox=sandbox,
     )

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from orchestrator.errors import UserError
-from orchestrator.task import Kind
+from orchestrator.task import ATTEMPTS, Kind, Limits
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 PROMPT_LIMIT = 1_000_000
 LIST_LIMIT = 1_000
+TITLE_LIMIT = 80
+"""Characters of a title that is made from the prompt's first line."""
 
 
 def _listed(value: object) -> object:
@@ -34,9 +36,9 @@ class Form(BaseModel):
 
 
 class LimitsForm(Form):
-    steps: int = Field(60, ge=1, le=100_000)
-    tokens: int = Field(200_000, ge=1, le=10**12)
-    seconds: float = Field(3_600.0, gt=0, le=10**8)
+    steps: int = Field(Limits().steps, ge=1, le=100_000)
+    tokens: int = Field(Limits().tokens, ge=1, le=10**12)
+    seconds: float = Field(Limits().seconds, gt=0, le=10**8)
 
 
 class SharedForm(Form):
@@ -47,7 +49,7 @@ class SharedForm(Form):
     base: Text | None = None
     checks: Texts = []
     priority: int = Field(0, ge=-1_000_000, le=1_000_000)
-    attempts: int = Field(2, ge=1, le=100)
+    attempts: int = Field(ATTEMPTS, ge=1, le=100)
     limits: LimitsForm = Field(default_factory=lambda: LimitsForm.model_validate({}))
     best_of: Literal[1] = 1
     agent: Literal["builtin"] = "builtin"
@@ -56,8 +58,19 @@ class SharedForm(Form):
 class TaskForm(SharedForm):
     id: Text
     title: Annotated[str, Field(max_length=1_000)] = ""
+    """Never blank once it is filled in: the prompt's first line stands in."""
     prompt: Annotated[str, Field(min_length=1, max_length=PROMPT_LIMIT)]
     after: Texts = []
+
+    @model_validator(mode="after")
+    def _titled(self) -> Self:
+        self.title = self.title.strip() or _first_line(self.prompt)
+        return self
+
+
+def _first_line(prompt: str) -> str:
+    line = prompt.strip().partition("\n")[0].strip()
+    return line if len(line) <= TITLE_LIMIT else line[: TITLE_LIMIT - 1] + "…"
 
 
 F = TypeVar("F", bound=Form)

@@ -129,10 +129,10 @@ def fair_share(drafts: list[TaskDraft], wanted: int) -> list[TaskDraft]:
     """`wanted` of the tasks, each kind in its share, in the order of the file."""
     of_kind: dict[str, list[TaskDraft]] = {}
     for draft in drafts:
-        of_kind.setdefault(draft.kind, []).append(draft)
-    ranked = sorted(((i + 0.5) / len(mine), draft.id) for mine in of_kind.values() for i, draft in enumerate(mine))
+        of_kind.setdefault(draft.form.kind, []).append(draft)
+    ranked = sorted(((i + 0.5) / len(mine), draft.form.id) for mine in of_kind.values() for i, draft in enumerate(mine))
     chosen = {name for _, name in ranked[:wanted]}
-    return [draft for draft in drafts if draft.id in chosen]
+    return [draft for draft in drafts if draft.form.id in chosen]
 
 
 def use_this_python() -> None:

@@ -98,8 +98,8 @@ async def test_all_good_diffs_land_one_after_the_other(repo: Path, played: dict[
 
 def test_the_template_for_users_is_a_valid_task_file() -> None:
     drafts = parse_task_file(DEMO.parent / "tasks.toml")
-    assert [draft.kind for draft in drafts] == ["coding", "document", "accounting"]
+    assert [draft.form.kind for draft in drafts] == ["coding", "document", "accounting"]
 
 
 def test_station_and_simulator_read_the_demos_files() -> None:
-    assert {draft.id for draft in parse_task_file(DEMO / "tasks.toml")} == set(load_scripts(DEMO / "scripts"))
+    assert {draft.form.id for draft in parse_task_file(DEMO / "tasks.toml")} == set(load_scripts(DEMO / "scripts"))

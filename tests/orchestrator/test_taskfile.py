@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import UserError
-from orchestrator.task import Limits
+from orchestrator.task import Limits, TaskSpec
 from orchestrator.taskfile import TaskDraft, draft_task, parse_task_file, resolve_drafts
 
 
@@ -51,20 +51,15 @@ def test_a_task_may_say_everything(file: Path) -> None:
         agent = "builtin"
         """
     )
-    first, second = parse_task_file(file)
+    drafts = parse_task_file(file)
+    first, second = (draft.form for draft in drafts)
     assert (first.id, first.title, first.kind, first.base) == ("first", "Fix the rounding.", "document", None)
-    assert first.repo == file.parent / "repos/one"
-    assert (first.checks, first.after, first.priority, first.attempts) == (("python3 -m unittest",), (), 0, 2)
-    assert first.limits == Limits(steps=10, tokens=200_000, seconds=60)
-    assert (second.id, second.title, second.kind, second.base, second.repo) == (
-        "second_2.b-C",
-        "The other one",
-        "accounting",
-        "release",
-        Path("/elsewhere"),
-    )
-    assert (second.checks, second.after, second.priority, second.attempts) == (("make", "make check"), ("first",), -3, 1)
-    assert second.limits == Limits(steps=10, tokens=5, seconds=1.5)
+    assert [draft.repo for draft in drafts] == [file.parent / "repos/one", Path("/elsewhere")]
+    assert (first.checks, first.after, first.priority, first.attempts) == (["python3 -m unittest"], [], 0, 2)
+    assert (first.limits.steps, first.limits.tokens, first.limits.seconds) == (10, Limits().tokens, 60)
+    assert (second.id, second.title, second.kind, second.base) == ("second_2.b-C", "The other one", "accounting", "release")
+    assert (second.checks, second.after, second.priority, second.attempts) == (["make", "make check"], ["first"], -3, 1)
+    assert (second.limits.steps, second.limits.tokens, second.limits.seconds) == (10, 5, 1.5)
     assert second.agent == "builtin"
 
 
@@ -129,25 +124,25 @@ def test_ids_that_could_not_name_a_folder_or_a_branch_are_refused(file: Path, na
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "_", "9", "a" * 64, "lock", "a.locked"])
 def test_ids_that_are_allowed_name_a_branch_that_git_takes(file: Path, name: str) -> None:
     file.write_text(task(id=name))
-    assert parse_task_file(file)[0].id == name
+    assert parse_task_file(file)[0].form.id == name
     assert subprocess.run(["git", "check-ref-format", f"refs/heads/stationmaster/{name}-1"]).returncode == 0
     assert subprocess.run(["git", "check-ref-format", f"refs/stationmaster/snapshots/{name}/1"]).returncode == 0
 
 
 def test_tasks_may_come_after_those_that_are_queued_already(file: Path) -> None:
     file.write_text(task('after = ["old"]'))
-    assert parse_task_file(file, queued={"old"})[0].after == ("old",)
+    assert parse_task_file(file, queued={"old"})[0].form.after == ["old"]
 
 
 def test_brackets_and_control_characters_are_ordinary_text(file: Path) -> None:
     file.write_text(task('title = "[/bold] \\u001b[31m x[/]"', prompt="[/usr/bin]\\n[link=http://e]a[/link]"))
-    draft = parse_task_file(file)[0]
+    draft = parse_task_file(file)[0].form
     assert (draft.title, draft.prompt) == ("[/bold] \x1b[31m x[/]", "[/usr/bin]\n[link=http://e]a[/link]")
 
 
 def test_a_title_made_from_a_prompt_is_short(file: Path) -> None:
     file.write_text(task(prompt="x" * 500))
-    assert parse_task_file(file)[0].title == "x" * 79 + "…"
+    assert parse_task_file(file)[0].form.title == "x" * 79 + "…"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +162,7 @@ def test_a_folder_is_no_task_file(tmp_path: Path) -> None:
 
 def test_a_task_from_the_command_line_is_held_to_the_same_rules() -> None:
     draft = draft_task(id="a", title="T", prompt="P", checks=["make"], after=["queued-already"], priority=2)
-    assert (draft.checks, draft.after, draft.priority, draft.repo) == (("make",), ("queued-already",), 2, None)
+    assert (draft.form.checks, draft.form.after, draft.form.priority, draft.repo) == (["make"], ["queued-already"], 2, None)
     for wrong in ({"id": "a/b"}, {"prompt": ""}, {"prompt": "a\udcff"}, {"kind": "poetry"}, {"title": "\x00"}, {"checks": ["\udcff"]}):
         with pytest.raises(UserError, match="the task"):
             draft_task(**{"id": "a", "title": "T", "prompt": "P", **wrong})  # type: ignore[arg-type]
@@ -198,6 +193,11 @@ def two_drafts(file: Path) -> list[TaskDraft]:
     return parse_task_file(file)
 
 
+def one_draft(file: Path) -> TaskDraft:
+    file.write_text(task(prompt="Do it.\\nAll of it."))
+    return parse_task_file(file)[0]
+
+
 async def test_drafts_are_resolved_to_commits_and_branches(tmp_path: Path, file: Path) -> None:
     head = made_repository(tmp_path / "repo")
     specs = await resolve_drafts(two_drafts(file), repo=tmp_path / "repo", sandbox="none")
@@ -206,6 +206,13 @@ async def test_drafts_are_resolved_to_commits_and_branches(tmp_path: Path, file:
         (git(tmp_path / "repo", "rev-parse", "release"), "release", str(tmp_path / "repo")),
     ]
     assert {spec.sandbox for spec in specs} == {"none"}
+
+
+async def test_a_task_that_says_the_least_has_the_defaults_of_all_tasks(tmp_path: Path, file: Path) -> None:
+    head = made_repository(tmp_path / "repo")
+    (spec,) = await resolve_drafts([one_draft(file)], repo=tmp_path / "repo", sandbox="bubblewrap")
+    given = {"id": "a", "title": "Do it.", "prompt": "Do it.\nAll of it.", "repo": str(tmp_path / "repo")}
+    assert spec == TaskSpec(**given, base_commit=head, target_branch="trunk")
 
 
 async def test_a_repository_that_git_refuses_is_one_error_that_names_the_task(tmp_path: Path) -> None:
