@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
+from agents.errors import ToolFailed
 from agents.history import open_calls
 from agents.messages import Assistant, Message, ToolCall, ToolResult
 from agents.outcome import Submitted
+from agents.tools.arguments import AnyArguments, Note, Submit, parsed
 
 SUBMIT = "submit"
 NOTE = "note"
@@ -19,11 +19,6 @@ CUT_OFF = "Your reply was cut off at its length limit, so this call was not run:
 BESIDE_A_FAILURE = "Not submitted: another call of the same reply failed. Look at its result first."
 TWICE = "Submitted already by another call of the same reply."
 A_PERSON_SPOKE = "Not submitted yet: a person has something to say, see below. Take it into account, then submit again."
-
-
-class _Arguments(msgspec.Struct, frozen=True):
-    text: str = ""
-    summary: str = ""
 
 
 def objection(call: ToolCall, turn: Assistant, results: Sequence[ToolResult]) -> str | None:
@@ -48,16 +43,27 @@ def open_submission(history: Sequence[Message]) -> ToolCall | None:
 
 def submitted(history: Sequence[Message]) -> Submitted | None:
     call = open_submission(history)
-    return None if call is None else Submitted(summary=_arguments(call).summary)
+    return None if call is None else Submitted(summary=summary_of(call))
+
+
+def summary_of(call: ToolCall) -> str:
+    """What a call says of the work; '' when it is no valid `submit`."""
+    told = _told(call)
+    return told.summary if isinstance(told, Submit) else ""
 
 
 def note_text(call: ToolCall) -> str:
-    return _arguments(call).text
+    """What a call leaves for the reviewer; '' when it is no valid `note`."""
+    told = _told(call)
+    return told.text if isinstance(told, Note) else ""
 
 
 def answer(call: ToolCall, text: str) -> ToolResult:
     return ToolResult(call_id=call.id, name=call.name, text=text, ok=False)
 
 
-def _arguments(call: ToolCall) -> _Arguments:
-    return msgspec.json.decode(call.arguments, type=_Arguments)
+def _told(call: ToolCall) -> AnyArguments | None:
+    try:
+        return parsed(call)
+    except ToolFailed:
+        return None

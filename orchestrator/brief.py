@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from agents.messages import Assistant, Message, ToolResult, User
+from agents.submission import SUBMIT, summary_of
 from orchestrator.checks import REFUSED
 
 ACCOUNT_CHARACTERS = 6_000
-
-
-class _Submit(msgspec.Struct):
-    summary: str = ""
 
 
 def with_history(opening: Sequence[Message], *, before: Sequence[Message], failure: str, comments: Sequence[str]) -> list[Message]:
@@ -35,7 +30,7 @@ def refusals(trajectory: Sequence[Message]) -> int:
 
 
 def _refused(trajectory: Sequence[Message]) -> list[str]:
-    results = [message for message in trajectory if isinstance(message, ToolResult) and message.name == "submit"]
+    results = [message for message in trajectory if isinstance(message, ToolResult) and message.name == SUBMIT]
     return [result.text for result in results if result.text.startswith(REFUSED)]
 
 
@@ -53,14 +48,8 @@ def _account(before: Sequence[Message], failure: str) -> str:
 
 
 def _last_summary(before: Sequence[Message]) -> str:
-    for message in reversed(before):
-        for call in message.tool_calls if isinstance(message, Assistant) else ():
-            if call.name == "submit":
-                try:
-                    return msgspec.json.decode(call.arguments, type=_Submit).summary
-                except msgspec.DecodeError:
-                    return ""
-    return ""
+    calls = [call for message in before if isinstance(message, Assistant) for call in message.tool_calls]
+    return next((summary for call in reversed(calls) if (summary := summary_of(call))), "")
 
 
 def _said(comments: Sequence[str]) -> str:

@@ -12,9 +12,4 @@ How to work:
 - Take every transaction exactly once: count and sum the records and the entries, and compare. Look for duplicates, reversals, signs and currencies.
 - Never force a balance with an invented entry. What does not reconcile is left visible: a suspense account where the task has one, and a `note`.
 - Do not change source records or closed periods.
-
-Use one of the tools in every reply; several calls in one reply are fine when they do not depend on each other. Paths are relative to the workspace's top \
-folder. Everything in the workspace is recorded for you: do not commit, and do not create branches.
-
-When the checks pass, call `submit` with a short summary. If the task cannot be done, `submit` too and say why; a false claim is worse than none.
 """

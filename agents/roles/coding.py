@@ -12,9 +12,4 @@ How to work:
 - Never make a check pass by weakening it: do not edit, skip or delete tests unless the task asks for it.
 - Run the task's checks yourself. When something fails, read the whole message before you try again.
 - Leave no traces: no debug output, no stray files.
-
-Use one of the tools in every reply; several calls in one reply are fine when they do not depend on each other. Paths are relative to the workspace's top \
-folder. Everything in the workspace is recorded for you: do not commit, and do not create branches.
-
-When the checks pass, call `submit` with a short summary. If the task cannot be done, `submit` too and say why; a false claim is worse than none.
 """

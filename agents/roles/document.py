@@ -13,9 +13,4 @@ the place of each value, give the place where you really found it.
 - When two places disagree, do not choose silently: follow the task's rule, else take the more authoritative one and leave a `note`.
 - Do not change the source documents.
 - Check the result with a program before you submit: it parses, all fields are there, totals add up.
-
-Use one of the tools in every reply; several calls in one reply are fine when they do not depend on each other. Paths are relative to the workspace's top \
-folder. Everything in the workspace is recorded for you: do not commit, and do not create branches.
-
-When the checks pass, call `submit` with a short summary. If the task cannot be done, `submit` too and say why; a false claim is worse than none.
 """

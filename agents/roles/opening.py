@@ -11,6 +11,14 @@ from agents.roles import accounting, coding, document
 
 Kind = Literal["coding", "document", "accounting"]
 
+FOR_ALL = """
+Use one of the tools in every reply; several calls in one reply are fine when they do not depend on each other. Paths are relative to the workspace's top \
+folder. Everything in the workspace is recorded for you: do not commit, and do not create branches.
+
+When the checks pass, call `submit` with a short summary. If the task cannot be done, `submit` too and say why; a false claim is worse than none.
+"""
+"""The end of each role's prompt."""
+
 
 def opening(kind: Kind, prompt: str, *, workspace: Path, checks: Sequence[str] = ()) -> list[Message]:
     """The system prompt of `kind` (the same bytes for all its tasks) and the task itself with the workspace's path and its checks.
@@ -30,8 +38,8 @@ def opening(kind: Kind, prompt: str, *, workspace: Path, checks: Sequence[str] =
 def system_prompt(kind: Kind) -> str:
     match kind:
         case "coding":
-            return coding.PROMPT
+            return coding.PROMPT + FOR_ALL
         case "document":
-            return document.PROMPT
+            return document.PROMPT + FOR_ALL
         case "accounting":
-            return accounting.PROMPT
+            return accounting.PROMPT + FOR_ALL

@@ -35,5 +35,13 @@ def test_a_submission_that_is_no_json_has_no_summary() -> None:
     assert "It said" not in last.text
 
 
+def test_the_last_valid_submission_is_what_it_said() -> None:
+    broken = Assistant(text="", tool_calls=(ToolCall(id="2", name="submit", arguments="{}"),), finish_reason="tool_calls")
+    before = [*submission("first", "no"), *submission("second", "no"), broken]
+    _, last = with_history(OPENING, before=before, failure="limit", comments=[])
+    assert isinstance(last, User)
+    assert "It said of its work: second" in last.text
+
+
 def test_only_failed_checks_count_as_refusals() -> None:
     assert refusals([*OPENING, *submission("a", f"{REFUSED} no"), *submission("b", "a person spoke"), *submission("c", REFUSED)]) == 2
