@@ -76,7 +76,7 @@ async def visit_every_screen(*texts):
     """What fleet with task pane, review and both dialogs show, one after the other, for each of the texts."""
     station = hostile(texts)
     seen = []
-    async with dashboard(station, size=(200, 50)) as (app, pilot):
+    async with dashboard(station, size=(160, 40)) as (app, pilot):
         for i, text in enumerate(texts):
             seen += await visit(app, pilot, station, f"{i} {text}", text)
         assert app.is_running
@@ -114,7 +114,7 @@ async def visit(app, pilot, station, task, text):
 
 
 async def settled(app, pilot):
-    await pilot.pause()
+    await pilot.pause(0)
     return screen_text(app)
 
 

@@ -33,16 +33,16 @@ async def dashboard(station, *, size=(120, 40), **options):
 
 
 async def press(pilot, *keys):
-    """Press keys, each once the one before was handled, and settle after the last.
+    """Press keys, each once the one before has gone from the app to the widget and back.
 
-    `pilot.press` waits for an idle processor twice for every single key.
+    `pilot.press` waits twice per key until the processor has been idle for a while.
     """
     for key in keys:
         name, character = ("space", " ") if key == " " else (key, key if len(key) == 1 else None)
         pilot.app.post_message(events.Key(name, character))
-        await pilot.pause(0)
-        await pilot.pause(0)
-    await pilot.pause()
+        for _ in range(3):
+            await pilot._wait_for_screen()
+    await pilot.pause(0)
 
 
 async def until(pilot, condition):
