@@ -17,11 +17,11 @@ _GROUNDED: frozenset[Role] = frozenset({"added", "removed", "alarm", "badge", "p
 def strip_of(widget: Widget, spans: Line, width: int, *, under: Role | None = None) -> Strip:
     """A line in exactly `width` cells; `under` names the role whose background lies under all of it (a chosen row)."""
     plain = widget.rich_style
-    segments = [Segment(span.text, _look(widget, span.role)) for span in spans if span.text]
-    strip = Strip(segments).adjust_cell_length(width, _look(widget, spans[-1].role) if _fills(spans) else plain)
+    segments = [Segment(span.text, _look(widget, span.role, plain)) for span in spans if span.text]
+    strip = Strip(segments).adjust_cell_length(width, _look(widget, spans[-1].role, plain) if _fills(spans) else plain)
     if under is None:
         return strip
-    look = _look(widget, under)
+    look = _look(widget, under, plain)
     return Strip(Segment.apply_style(strip, post_style=Style(bgcolor=look.bgcolor, reverse=look.reverse)), width)
 
 
@@ -30,9 +30,8 @@ def _fills(spans: Line) -> bool:
     return bool(spans) and spans[-1].role in {"added", "removed", "alarm"}
 
 
-def _look(widget: Widget, role: Role) -> Style:
-    """The screen knows the looks, once for all of its widgets; a role without a ground of its own stands on the widget's."""
-    own = widget.rich_style
+def _look(widget: Widget, role: Role, own: Style) -> Style:
+    """The screen knows the looks, once for all of its widgets; a role without a ground of its own stands on the widget's, `own`."""
     if role == "plain":
         return own
     look = widget.screen.get_component_rich_style(f"role--{role}")
