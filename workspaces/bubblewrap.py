@@ -1,6 +1,6 @@
 """The default sandbox: bubblewrap, without network, with the workspace as the only place to write.
 
-Covers: home directories, /run, /tmp, the station's home and sockets in sight are hidden; everything else is read-only; no
+Covers: home directories, the user's checkout, /run, /tmp, the station's home and sockets in sight are hidden; everything else is read-only; no
 capability, no terminal, no network; when the command ends, everything that it started ends.
 Does not cover: processor, memory and disk use; what other system folders let everybody read; tool chains on PATH that lie in a
 home directory: they are shown, read-only (see `toolchains`).
@@ -8,6 +8,7 @@ home directory: they are shown, read-only (see `toolchains`).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -34,20 +35,25 @@ SECRET_FILES = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", 
 SECRET_FOLDERS = ("/etc/ssl/private", "/etc/ssh", "/etc/sudoers.d", "/etc/wireguard", "/etc/NetworkManager/system-connections")
 """What root may read; others cannot anyway."""
 TRIES = 3
+SYSTEM = frozenset(Path(name) for name in ("/", "/bin", "/etc", "/lib", "/opt", "/sbin", "/srv", "/usr", "/var"))
+"""Without these nothing runs: a repository that is one of them (/etc under version control) stays in sight."""
 FIRST_USER = 1000
 """Accounts from here on are people, by the custom of all distributions."""
 NOBODY = 65534
 
 
 class BubblewrapSandbox:
-    """Give `hidden` every folder of the station's that no command may see; `path` is the PATH of the user's shell."""
+    """Give `hidden` every folder of the station's that no command may see; `path` is the PATH of the user's shell.
+
+    The user's `repository` is hidden too, but a toolchain in it that is on the PATH (a virtual environment) stays in sight.
+    """
 
     kind: SandboxKind = "bubblewrap"
 
-    def __init__(self, workspace: Path, *, objects: Path, hidden: Sequence[Path], path: str) -> None:
+    def __init__(self, workspace: Path, *, objects: Path, hidden: Sequence[Path], path: str, repository: Path | None = None) -> None:
         self._workspace = workspace.resolve()
         self._environment = command_environment(path=path, home=HOME, temporary=TEMPORARY)
-        self._hidden = _hidden_folders(hidden)
+        self._hidden = _hidden_folders((*hidden, *_of_repository(repository)))
         forbidden = [folder.resolve() for folder in hidden]
         homes = [home for home in (folder.resolve() for folder in _homes()) if home in self._hidden or self._is_hidden(home)]
         sight = Toolchains(hidden=self._hidden, homes=homes, forbidden=forbidden).show_path(path)
@@ -149,6 +155,17 @@ def _hidden_folders(given: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(folder for folder in real if not any(folder != other and folder.is_relative_to(other) for other in real))
 
 
+def _of_repository(repository: Path | None) -> Iterator[Path]:
+    """The user's checkout, whose ignored files and git directory are not the agent's, and where a linked one keeps its git directory."""
+    if repository is None or repository.resolve() in SYSTEM:
+        return
+    yield repository
+    with contextlib.suppress(OSError, ValueError):
+        _, _, git_dir = (repository / ".git").read_text().partition("gitdir: ")
+        yield (repository / git_dir.strip()).resolve()
+        yield (repository / git_dir.strip() / (repository / git_dir.strip() / "commondir").read_text().strip()).resolve()
+
+
 def _listening_sockets() -> Iterator[Path]:
     """Unix sockets with a path, of this network namespace: read-only mounts do not keep anybody from connecting to them."""
     try:
@@ -213,4 +230,5 @@ def open_sandbox(kind: SandboxKind, *, workspace: Workspace | Checkout, hidden: 
     """The sandbox of one workspace or checkout. Looks at PATH's folders (a few hundred stat calls), starts nothing."""
     if kind == "none":
         return LocalSandbox(workspace.path, path=path)
-    return BubblewrapSandbox(workspace.path, objects=workspace.hub.objects, hidden=hidden, path=path)
+    hub = workspace.hub
+    return BubblewrapSandbox(workspace.path, objects=hub.objects, hidden=hidden, path=path, repository=hub.repo)

@@ -290,6 +290,32 @@ async def test_an_environment_in_a_hidden_home_works_and_its_neighbours_stay_hid
 
 
 @needs_bubblewrap
+async def test_the_users_checkout_is_hidden_wherever_it_lies_but_not_its_environment(workspace: Workspace, station) -> None:
+    """Its ignored files and git directory are the user's, and it lies in no folder that is hidden anyway."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as name:
+        checkout, linked = Path(name, "main"), Path(name, "linked")
+        station.repo.git("clone", "-q", f"{workspace.hub.repo}", f"{checkout}", cwd=Path(name))
+        station.repo.git("worktree", "add", "-q", f"{linked}", "-b", "other", cwd=checkout)
+        (checkout / ".env").write_text("s3cret")
+        made = await asyncio.create_subprocess_exec("python3", "-m", "venv", "--without-pip", f"{linked / '.venv'}")
+        assert await made.wait() == 0
+        box = BubblewrapSandbox(
+            workspace.path,
+            objects=workspace.hub.objects,
+            hidden=[station.home],
+            path=f"{linked / '.venv/bin'}:{os.environ['PATH']}",
+            repository=linked,
+        )
+        assert await out(box, f"ls -A {linked}") == ".venv"
+        assert await out(box, "python3 -c 'import sys; print(sys.prefix)'") == f"{linked / '.venv'}"
+        assert "No such file" in await out(box, f"cat {checkout}/.git/config")
+        whole = BubblewrapSandbox(
+            workspace.path, objects=workspace.hub.objects, hidden=[station.home], path=os.environ["PATH"], repository=checkout
+        )
+        assert "No such file" in await out(whole, f"cat {checkout}/.env")
+
+
+@needs_bubblewrap
 async def test_snapshots_of_what_the_sandbox_made_work(bubble: Sandbox, workspace: Workspace, station) -> None:
     await out(bubble, "git init -q inner && echo i > inner/i && echo n > n && git add -A 2>/dev/null; git commit -q -m x")
     assert {"inner/i", "n"} <= station.names((await take_snapshot(workspace, message="m")).commit)
