@@ -16,6 +16,7 @@ from orchestrator.events import AttemptResumed
 from orchestrator.moves import end_attempt, move
 from orchestrator.store import Row, row, rows
 from orchestrator.task import LEASED, SATISFIED, TaskSpec
+from orchestrator.tokencounts import countable
 
 IDLE_RESUMPTIONS = 3
 """Resumptions without a completed step in between, after which a task is taken for poison."""
@@ -177,7 +178,7 @@ def _claim(tx: Transaction, task: str, *, resumed: bool) -> Claim:
         spec=msgspec.json.decode(found["spec"], type=TaskSpec),
         resumed=resumed,
         steps=found["steps"],
-        output_tokens=found["output_tokens"] or 0,
+        output_tokens=countable(found["output_tokens"] or 0),
         decode_s=found["decode_s"],
         workspace=found["workspace"],
         branch=found["branch"],

@@ -14,6 +14,7 @@ from msgspec import structs
 from orchestrator.moves import task_row as stored_task
 from orchestrator.store import Database, Row, row, rows
 from orchestrator.task import ACTIVE, SATISFIED, UNSUCCESSFUL, WAITING, State, TaskSpec
+from orchestrator.tokencounts import countable, countable_sql
 from orchestrator.views import AttemptView, CheckOutput, CheckView, Failure, TaskDetail, TaskRow
 
 
@@ -108,7 +109,8 @@ def queue_counts(db: Database) -> dict[str, int]:
 
 
 def totals(db: Database) -> TokenTotals:
-    sums = rows(db, "SELECT sum(input_tokens) AS input, sum(cached_tokens) AS cached, sum(output_tokens) AS output FROM attempt")[0]
+    columns = ", ".join(f"sum({countable_sql(f'{name}_tokens')}) AS {name}" for name in ("input", "cached", "output"))
+    sums = rows(db, f"SELECT {columns} FROM attempt")[0]  # noqa: S608 - our own words only
     most = setting(db, "max_parallel")
     return TokenTotals(
         input_tokens=sums["input"] or 0,
@@ -161,9 +163,9 @@ def _row(db: Database, found: Row, now: float) -> TaskRow:
         branch=found["branch"],
         base_commit=found["base_commit"] or spec.base_commit,
         snapshot_commit=found["snapshot_commit"],
-        input_tokens=found["input_tokens"],
-        cached_tokens=found["cached_tokens"],
-        output_tokens=found["output_tokens"],
+        input_tokens=countable(found["input_tokens"]),
+        cached_tokens=countable(found["cached_tokens"]),
+        output_tokens=countable(found["output_tokens"]),
         tokens_per_s=None,
         files_changed=found["files_changed"],
         insertions=found["insertions"],
@@ -242,8 +244,8 @@ def _attempt(found: Row) -> AttemptView:
         failure=failure,
         resumptions=found["resumptions"],
         steps=found["steps"],
-        input_tokens=found["input_tokens"],
-        output_tokens=found["output_tokens"],
+        input_tokens=countable(found["input_tokens"]),
+        output_tokens=countable(found["output_tokens"]),
     )
 
 

@@ -10,6 +10,7 @@ from orchestrator.eventlog import Transaction
 from orchestrator.events import CheckFinished, SnapshotTaken, WorkspaceCreated
 from orchestrator.store import rows
 from orchestrator.task import Activity
+from orchestrator.tokencounts import countable, countable_sql
 
 AttemptFact: TypeAlias = AgentFact | WorkspaceCreated | SnapshotTaken | CheckFinished
 
@@ -54,19 +55,19 @@ def _show(tx: Transaction, claim: Claim, activity: Activity) -> None:
 
 
 def _add_reply(tx: Transaction, claim: Claim, reply: ModelReplied) -> None:
-    """Adds what the engine reported. What it did not report leaves the sum as it is: None stays None."""
+    """Adds what the engine reported. What it did not report leaves the sum as it is: None stays None. No sum leaves what can be summed."""
     _set(
         tx,
         claim,
-        """
-        input_tokens  = coalesce(input_tokens + :input, :input, input_tokens),
-        cached_tokens = coalesce(cached_tokens + :cached, :cached, cached_tokens),
-        output_tokens = coalesce(output_tokens + :output, :output, output_tokens),
+        f"""
+        input_tokens  = {countable_sql("coalesce(input_tokens + :input, :input, input_tokens)")},
+        cached_tokens = {countable_sql("coalesce(cached_tokens + :cached, :cached, cached_tokens)")},
+        output_tokens = {countable_sql("coalesce(output_tokens + :output, :output, output_tokens)")},
         decode_s      = coalesce(decode_s + :decode_s, :decode_s, decode_s)
         """,
-        input=reply.input_tokens,
-        cached=reply.cached_tokens,
-        output=reply.output_tokens,
+        input=countable(reply.input_tokens),
+        cached=countable(reply.cached_tokens),
+        output=countable(reply.output_tokens),
         decode_s=reply.decode_s,
     )
 
