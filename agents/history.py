@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from agents.decoding import NotUnderstood, decoded
 from agents.messages import Assistant, Message, ToolCall, ToolResult
 
 INTERRUPTED = "Interrupted before the result was recorded: whether it took effect is unknown. Look before you do it again."
@@ -57,13 +58,16 @@ def interrupted(call: ToolCall) -> ToolResult:
     return ToolResult(call_id=call.id, name=call.name, text=INTERRUPTED, ok=False)
 
 
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(decoded(arguments), dict)
+    except NotUnderstood:
+        return False
+
+
 def _sendable(call: ToolCall) -> ToolCall:
     name = call.name if _NAME.fullmatch(call.name) else "invalid"
-    try:
-        fits = isinstance(msgspec.json.decode(call.arguments), dict)
-    except msgspec.DecodeError:
-        fits = False
-    if not fits:
+    if not _is_object(call.arguments):
         diagnosis = {"invalid_arguments": call.arguments[:_SHOWN_CHARACTERS]}
         return ToolCall(id=call.id, name=name, arguments=msgspec.json.encode(diagnosis).decode())
     return call if name == call.name else msgspec.structs.replace(call, name=name)

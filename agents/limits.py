@@ -10,6 +10,8 @@ from typing import Protocol
 from agents.messages import Assistant, Message
 from agents.outcome import LimitReached
 
+CHARACTERS_PER_TOKEN = 4
+
 
 class Limits(Protocol):
     """`tokens` bounds the output tokens of all replies together; `seconds` leaves out waiting for the engine. (`TaskSpec.limits` is one.)"""
@@ -27,8 +29,17 @@ def steps_in(history: Sequence[Message]) -> int:
 
 
 def tokens_in(history: Sequence[Message]) -> int:
-    """Output tokens of the replies, as far as the engine reported them. Broken replies are not in the history: they are not the agent's."""
-    return sum(message.usage.output_tokens for message in history if isinstance(message, Assistant) and message.usage)
+    """Output tokens of the replies: as the engine reported them, and where it did not, a guess by their length, so that the limit holds
+    for any engine. Broken replies are not in the history: they are not the agent's.
+    """
+    return sum(_tokens(message) for message in history if isinstance(message, Assistant))
+
+
+def _tokens(reply: Assistant) -> int:
+    if reply.usage is not None:
+        return reply.usage.output_tokens
+    written = len(reply.text) + len(reply.reasoning) + sum(len(call.name) + len(call.arguments) for call in reply.tool_calls)
+    return written // CHARACTERS_PER_TOKEN
 
 
 class Budget:

@@ -8,36 +8,33 @@ SDK (a second of work): the first request does, in a thread.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 
 from agents.address import api_base
+from agents.connection import StatusRefused, beginning, connection_error, failure, open_client, whole, words
+from agents.decoding import NotUnderstood, decoded
 from agents.dialect import Dialect
 from agents.errors import ModelFault, ModelRejected, ModelUnavailable
 from agents.gate import Gate
 from agents.messages import Assistant, Message
 from agents.meter import Meter
-from agents.refusals import Refusal, error_message, refusal
+from agents.patience import Patience, Watch
+from agents.refusals import error_message
 from agents.sse import EventStream
 from agents.stream import ReplyBuilder
 from agents.wire import Json, ListedModel, ModelList, request_messages
 
 if TYPE_CHECKING:
-    from openai import AsyncAPIResponse, AsyncOpenAI, AsyncStream
-    from openai.types.chat import ChatCompletionChunk
+    from agents.connection import Client, Response
 
-    Response: TypeAlias = AsyncAPIResponse[AsyncStream[ChatCompletionChunk]]
+log = logging.getLogger(__name__)
 
-CONNECT_S = 10.0
-IDLE_S = 600.0
-"""The longest silence: queueing for the engine, prefill of a long prompt, or a server that holds back a big argument."""
-GRACE_S = 5.0
-"""How long the rest (usage, `[DONE]`) may take once the finish reason came."""
 STALE_S = 1.0
 """A connection error sooner than this may be a kept-alive connection that the server had closed; it is tried once again at once."""
 PAUSE_PER_STREAM_S = 0.0008
@@ -46,8 +43,8 @@ together wake the station some 1,250 times a second: at 256 streams of 47 chunks
 """
 LONGEST_PAUSE_S = 0.1
 """Bounds what the end of a reply may be noticed late; the time to first token is not touched."""
-LIST_BYTES = 8 << 20
-"""The longest list of models that is read: large gateways list some hundreds, a kilobyte each."""
+STREAM_BYTES = 64 << 20
+"""The longest stream, framing and all: 4 KB for each token of the longest reply that agents ask for."""
 NAMED = 8
 """So many models are told of when the one asked for is not among them."""
 LONGEST_WINDOW = 2**31
@@ -98,19 +95,32 @@ class OpenAIModel:
     """`ChatModel` on an OpenAI-compatible endpoint. Share one per endpoint, in one event loop; `async with` closes its connections.
 
     `url`: see `agents.address`; ValueError for one to which no request could go. `model` None: the first one that the endpoint lists,
-    looked up again with each `info` and when the endpoint no longer knows it. What an endpoint turns out not to take (usage with every chunk, usage at all, `max_tokens`) is left out from then on.
+    looked up again with each `info` and when the endpoint no longer knows it. What an endpoint turns out not to take (usage with every chunk,
+    usage at all, `max_tokens`) is left out from then on.
+
+    `unserved` says whether the engine is known, from elsewhere, to work on no request at all.
     """
 
     def __init__(
-        self, url: str, *, model: str | None = None, api_key: str | None = None, gate: Gate | None = None, idle_s: float = IDLE_S
+        self,
+        url: str,
+        *,
+        model: str | None = None,
+        api_key: str | None = None,
+        gate: Gate | None = None,
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+        unserved: Callable[[], bool] = lambda: False,
     ) -> None:
         self.url = api_base(url)
         self.gate = gate or Gate()
         self._named = model
         self._model = model
         self._api_key = api_key
-        self._idle_s = idle_s
-        self._client: AsyncOpenAI | None = None
+        self._patience = patience
+        self._unserved = unserved
+        self._told_of_usage = False
+        self._client: Client | None = None
+        self._client_url = ""
         self._connecting = asyncio.Lock()
         self._streams = 0
         self._dialect = Dialect()
@@ -120,6 +130,10 @@ class OpenAIModel:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
+
+    def move_to(self, url: str) -> None:
+        """The endpoint is to be found there from now on. Requests under way are cut off when the next one is made, and fail as by an outage."""
+        self.url = api_base(url)
 
     async def close(self) -> None:
         """Closes the connections. A later request opens new ones."""
@@ -140,16 +154,18 @@ class OpenAIModel:
     async def _listed(self) -> Sequence[ListedModel]:
         client = await self._connected()
         try:
-            async with client.models.with_streaming_response.list() as response:
-                body = await _limited(response.iter_bytes())
+            async with asyncio.timeout(self._patience.wordless_s), client.models.with_streaming_response.list() as response:
+                body = await whole(response.iter_bytes())
         except ModelRejected:
             raise
+        except TimeoutError:
+            raise ModelUnavailable(f"its list of models did not come within {self._patience.wordless_s:g} s") from None
         except Exception as error:
-            refused = _refused(error, max_tokens=None)
+            refused = failure(error, max_tokens=None)
             raise (ModelUnavailable(str(refused)) if isinstance(refused, ModelFault) else refused) from error
         try:
-            return msgspec.json.decode(body, type=ModelList).data
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            return decoded(body, ModelList).data
+        except NotUnderstood as error:
             raise ModelRejected(f"{self.url}/models is no list of models: {error}") from None
 
     async def reply(
@@ -160,20 +176,25 @@ class OpenAIModel:
         body: Json = {"messages": request_messages(messages)}
         if tools:
             body["tools"] = [_tool(tool) for tool in tools]
-        builder = ReplyBuilder(meter)
+        builder = ReplyBuilder(meter, max_tokens=max_tokens)
         self._streams += 1
         try:
+            asked_at = asyncio.get_running_loop().time()
             response = await self._sent(body, session, max_tokens)
             try:
-                await self._read(response, builder)
+                await self._read(response, builder, asked_at)
             finally:
                 await response.close()
         finally:
             self._streams -= 1
             builder.close()
-        return Reply(
-            message=builder.message(max_tokens=max_tokens), ttft_s=builder.ttft_s, decode_s=builder.decode_s, chunks=builder.chunks
-        )
+            self._tell_of_usage(builder)
+        return Reply(message=builder.message(), ttft_s=builder.ttft_s, decode_s=builder.decode_s, chunks=builder.chunks)
+
+    def _tell_of_usage(self, builder: ReplyBuilder) -> None:
+        if builder.odd_usage and not self._told_of_usage:
+            self._told_of_usage = True
+            log.warning("%s reports token counts that cannot be; they are taken as not reported", self.url)
 
     async def _sent(self, body: Json, session: str, max_tokens: int | None) -> Response:
         """A response that began as a stream; raises what a refusal means."""
@@ -181,10 +202,13 @@ class OpenAIModel:
         while True:
             began = time.monotonic()
             try:
-                response = await self._post({**body, **self._dialect.options(max_tokens)}, session)
+                async with asyncio.timeout(self._patience.wordless_s):
+                    response = await self._post({**body, **self._dialect.options(max_tokens)}, session)
+            except TimeoutError:
+                raise ModelUnavailable(f"the endpoint did not answer within {self._patience.wordless_s:g} s") from None
             except Exception as error:
-                refused = _refused(error, max_tokens=max_tokens)
-                stale = not retried and time.monotonic() - began < STALE_S and isinstance(error, _connection_error())
+                refused = failure(error, max_tokens=max_tokens)
+                stale = not retried and time.monotonic() - began < STALE_S and isinstance(error, connection_error())
                 retried = retried or stale
                 if stale or (isinstance(refused, ModelRejected) and (self._dialect.learn(str(refused)) or await self._renamed(error))):
                     continue
@@ -194,7 +218,7 @@ class OpenAIModel:
 
     async def _renamed(self, error: Exception) -> bool:
         """Whether the endpoint refused a model that it no longer serves and that nobody asked for: then the one it serves now is used."""
-        if self._named is not None or getattr(error, "status_code", None) != NOT_FOUND:
+        if self._named is not None or not isinstance(error, StatusRefused) or error.status != NOT_FOUND:
             return False
         before = self._model
         return (await self.info()).model != before
@@ -210,86 +234,57 @@ class OpenAIModel:
         )
         return await request.__aenter__()
 
-    async def _read(self, response: Response, builder: ReplyBuilder) -> None:
-        """Ends when the reply is whole: `[DONE]`, the end of the stream, or silence after the finish reason."""
-        kind = response.headers.get("content-type", "")
-        if "json" in kind or "html" in kind:
-            raise ModelFault(f"the endpoint answered with {kind}, not with a stream: {error_message(await response.read())[:300]}")
-        events, pieces = EventStream(), response.iter_bytes()
+    async def _read(self, response: Response, builder: ReplyBuilder, asked_at: float) -> None:
+        """Ends when the reply is whole: `[DONE]`, the end of the stream, or too long a wait for either after the finish reason."""
+        watch = Watch(self._patience, asked_at=asked_at, unserved=self._unserved)
+        try:
+            async with watch:
+                kind = response.headers.get("content-type", "")
+                if "json" in kind or "html" in kind:
+                    said = error_message(await beginning(response.iter_bytes()))
+                    raise ModelFault(f"the endpoint answered with {kind[:100]}, not with a stream: {said[:300]}")
+                await self._take(response.iter_bytes(), builder, watch)
+        except TimeoutError:
+            if not builder.finish_reason:
+                raise ModelFault(f"the stream was given up: {watch.reason}") from None
+
+    async def _take(self, pieces: AsyncIterator[bytes], builder: ReplyBuilder, watch: Watch) -> None:
+        events, received_bytes = EventStream(), 0
         while not builder.done:
             try:
-                piece = await (_soon(pieces) if builder.finish_reason else anext(pieces))
+                piece = await anext(pieces)
             except StopAsyncIteration:
                 break
             except Exception as error:
                 if builder.finish_reason:
                     return
-                raise ModelFault(f"the stream broke: {_words(error)}") from error
+                raise ModelFault(f"the stream broke: {words(error)}") from error
+            received_bytes += len(piece)
+            if received_bytes > STREAM_BYTES:
+                raise ModelFault(f"the stream was longer than {STREAM_BYTES >> 20} MiB")
+            before = builder.written
             builder.take(events.feed(piece))
-            if builder.ttft_s is not None and not builder.finish_reason:
+            watch.heard(line=b"\n" in piece or b"\r" in piece, words=builder.written > before, whole=builder.finish_reason is not None)
+            if builder.written and not builder.finish_reason:
                 await asyncio.sleep(self._pause_s())
         builder.take(events.close())
 
     def _pause_s(self) -> float:
         return min(LONGEST_PAUSE_S, self._streams * PAUSE_PER_STREAM_S)
 
-    async def _connected(self) -> AsyncOpenAI:
+    async def _connected(self) -> Client:
         async with self._connecting:
+            if self._client_url != self.url:
+                await self.close()
             if self._client is None:
-                self._client = await asyncio.to_thread(_client, self.url, self._api_key, self._idle_s)
+                self._client_url = self.url
+                self._client = await asyncio.to_thread(open_client, self._client_url, self._api_key, self._patience)
             return self._client
-
-
-async def _limited(pieces: AsyncIterator[bytes]) -> bytes:
-    body = bytearray()
-    async for piece in pieces:
-        body += piece
-        if len(body) > LIST_BYTES:
-            raise ModelRejected(f"its list of models is longer than {LIST_BYTES >> 20} MiB")
-    return bytes(body)
 
 
 def _names(listed: Sequence[ListedModel]) -> str:
     named = ", ".join(entry.id for entry in listed[:NAMED])
     return f"{named} and {len(listed) - NAMED} more" if len(listed) > NAMED else named or "no model"
-
-
-async def _soon(pieces: AsyncIterator[bytes]) -> bytes:
-    async with asyncio.timeout(GRACE_S):
-        return await anext(pieces)
-
-
-def _client(url: str, api_key: str | None, idle_s: float) -> AsyncOpenAI:
-    from openai import AsyncOpenAI, DefaultAioHttpClient, Timeout
-
-    local = urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
-    return AsyncOpenAI(
-        base_url=url,
-        api_key=api_key or "none",  # the SDK insists on one; engines without a key ignore it
-        max_retries=0,  # waiting is `agents.asking`'s business, behind one gate for all agents
-        timeout=Timeout(idle_s, connect=CONNECT_S),
-        http_client=DefaultAioHttpClient(trust_env=not local),  # a proxy for the outside world must not catch a local engine
-    )
-
-
-def _refused(error: Exception, *, max_tokens: int | None) -> Refusal:
-    from openai import APIConnectionError, APIStatusError
-
-    if isinstance(error, APIStatusError):
-        return refusal(error.status_code, error.response.content, error.response.headers, max_tokens=max_tokens)
-    if isinstance(error, APIConnectionError):
-        return ModelUnavailable(f"cannot reach the endpoint: {_words(error.__cause__ or error)}")
-    raise error
-
-
-def _connection_error() -> type[Exception]:
-    from openai import APIConnectionError
-
-    return APIConnectionError
-
-
-def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _tool(schema: ToolSchema) -> Json:

@@ -7,8 +7,7 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-import msgspec
-
+from agents.decoding import NotUnderstood, decoded
 from agents.errors import ContextTooLong, ModelFault, ModelRejected, ModelUnavailable
 from agents.wire import error_text
 
@@ -46,8 +45,8 @@ def refusal(status: int, body: bytes, headers: Mapping[str, str], *, max_tokens:
 def error_message(body: bytes) -> str:
     """The words of an error document, or the body itself when it is none."""
     try:
-        document = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+        document = decoded(body)
+    except NotUnderstood:
         return body.decode(errors="replace").strip()
     return error_text(document) or body.decode(errors="replace").strip()
 

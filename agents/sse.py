@@ -11,9 +11,11 @@ import re
 
 from agents.errors import ModelFault
 
-LIMIT_BYTES = 64 * 1024 * 1024
-"""The longest event. A tool call's argument may come in one piece, so this is far above any of those."""
+LIMIT_BYTES = 4 << 20
+"""The longest event. A tool call's arguments may come in one piece: this is several times what the longest reply can hold."""
 
+_LINE_BYTES = 32
+"""What a line takes beside its text."""
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
 
@@ -21,12 +23,13 @@ _BOM = b"\xef\xbb\xbf"
 class EventStream:
     """Feed it bytes, get the data of the events that they complete. One per response."""
 
-    __slots__ = ("_after_cr", "_data", "_first", "_parts", "_parts_bytes")
+    __slots__ = ("_after_cr", "_data", "_data_bytes", "_first", "_parts", "_parts_bytes")
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []  # the unfinished line, in pieces: joining them for each read would cost the square of its length
         self._parts_bytes = 0
         self._data: list[bytes] = []  # data lines of the unfinished event
+        self._data_bytes = 0
         self._after_cr = False
         self._first = True
 
@@ -44,7 +47,10 @@ class EventStream:
             chunk = b"".join(self._parts)
             self._parts.clear()
             self._parts_bytes = 0
-        return self._whole(chunk) or self._lines(chunk)
+        events = self._whole(chunk) or self._lines(chunk)
+        if len(chunk) > LIMIT_BYTES and any(len(event) > LIMIT_BYTES for event in events):
+            raise _too_long()
+        return events
 
     def close(self) -> list[bytes]:
         """Data of the last event, when the stream ended without its blank line."""
@@ -70,13 +76,20 @@ class EventStream:
                 self._first = False
                 line = line.removeprefix(_BOM)
             if line.startswith(b"data:"):
-                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+                self._take(line[6:] if line.startswith(b"data: ") else line[5:])
             elif line == b"data":
-                self._data.append(b"")
+                self._take(b"")
             elif not line and self._data:
                 events.append(b"\n".join(self._data))
                 self._data.clear()
+                self._data_bytes = 0
         return events
+
+    def _take(self, data: bytes) -> None:
+        self._data.append(data)
+        self._data_bytes += len(data) + _LINE_BYTES
+        if self._data_bytes > LIMIT_BYTES:
+            raise _too_long()
 
     def _keep(self, piece: bytes) -> None:
         if not piece:
@@ -84,4 +97,8 @@ class EventStream:
         self._parts.append(piece)
         self._parts_bytes += len(piece)
         if self._parts_bytes > LIMIT_BYTES:
-            raise ModelFault(f"the stream held an event of more than {LIMIT_BYTES // 2**20} MiB")
+            raise _too_long()
+
+
+def _too_long() -> ModelFault:
+    return ModelFault(f"the stream held an event of more than {LIMIT_BYTES / 2**20:.3g} MiB")

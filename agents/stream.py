@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from dataclasses import dataclass, field
 
 import msgspec
 
+from agents.calls import NAME_CHARACTERS, CallAssembler
+from agents.decoding import NotUnderstood, decoded
 from agents.errors import ModelFault
-from agents.messages import Assistant, ToolCall, Usage
+from agents.messages import Assistant, Usage
 from agents.meter import Meter
-from agents.wire import CallDelta, Chunk, Delta, decode_chunk, error_text
+from agents.wire import BareChunk, Delta, decode_bare_chunk, decode_chunk, error_text
 
 LIVE_CHARACTERS = 600
 """How much of the text in the making the meter shows."""
+TOKEN_CHARACTERS = 64
+"""Longer than a token of any usual vocabulary on average: a reply above its `max_tokens` times this is none that was asked for."""
+SLACK_CHARACTERS = 1 << 16
+MOST_CHARACTERS = 16 << 20
+"""The longest reply in any case, its thinking and its calls together."""
+SHOWN_CHARACTERS = 500
 _DONE = b"[DONE]"
 _BROKEN = frozenset({"error", "abort"})
 """Finish reasons with which vLLM ends a reply that it could not finish."""
 
 
-@dataclass(slots=True)
-class _Call:
-    id: str
-    name: str
-    arguments: list[str] = field(default_factory=list[str])
-
-
 class ReplyBuilder:
     """Takes the data of a stream's events in order. `done` once `[DONE]` came; `finish_reason` None until the reply is whole.
+
+    `written` counts the characters of what the model wrote; `max_tokens` is what it was asked for at most. `odd_usage` once the engine
+    reported a usage that cannot be: such a report counts as none.
 
     Tokens are raised on the meter by the difference to the last usage seen, so they are right for engines that send usage
     with every chunk and for those that send it at the end, and what a stream counted before it broke stays counted.
     """
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, *, max_tokens: int | None = None) -> None:
         self._meter = meter
+        self._max_tokens = max_tokens
+        self._most = MOST_CHARACTERS if max_tokens is None else min(MOST_CHARACTERS, max_tokens * TOKEN_CHARACTERS + SLACK_CHARACTERS)
+        self._received = 0
         self._started = time.perf_counter()
         self._first_at: float | None = None
         self._last_at: float | None = None
@@ -44,11 +49,13 @@ class ReplyBuilder:
         self._calls = CallAssembler()
         self._usage: Usage | None = None
         self.chunks = 0
+        self.written = 0
+        self.odd_usage = False
         self.finish_reason: str | None = None
         self.done = False
 
     def take(self, events: list[bytes]) -> None:
-        """Raises `ModelFault` for an error inside the stream and for what is no chunk at all."""
+        """Raises `ModelFault` for an error inside the stream, for what is no chunk at all, and for more than a reply can be."""
         if not events:
             return
         now = time.perf_counter()
@@ -59,7 +66,8 @@ class ReplyBuilder:
                 break
             if not event:
                 continue
-            chunk = _decoded(event)
+            self._received += len(event)
+            chunk, usage = self._decoded(event)
             self.chunks += 1
             for choice in chunk.choices or ():
                 if choice.delta is not None and self._take_delta(choice.delta, shown):
@@ -67,10 +75,13 @@ class ReplyBuilder:
                     if self._first_at is None:
                         self._first_at = now
                 if choice.finish_reason:
-                    self.finish_reason = choice.finish_reason
-            if chunk.usage is not None:
-                self._count(chunk.usage.usage())
+                    self.finish_reason = choice.finish_reason[:NAME_CHARACTERS]
+            if usage is not None:
+                self._count(usage)
         if shown:
+            self.written += sum(map(len, shown))
+            if self.written > self._most:
+                raise ModelFault(f"the reply was longer than {self._most:,} characters, which is more than was asked for")
             self._meter.streaming = True
             self._meter.live_text = (self._meter.live_text + "".join(shown))[-LIVE_CHARACTERS:]
 
@@ -91,7 +102,23 @@ class ReplyBuilder:
             wrote = True
         return wrote
 
+    def _decoded(self, event: bytes) -> tuple[BareChunk, Usage | None]:
+        try:
+            chunk = decode_chunk(event)
+            usage = chunk.usage.usage() if chunk.usage is not None else None
+            says_nothing = chunk.choices is None and chunk.usage is None
+        except (ValueError, RecursionError):
+            chunk, usage, says_nothing = _bare(event), None, False
+            self.odd_usage = True
+        if chunk.error is not None or says_nothing:
+            _expect_no_error(event)
+        return chunk, usage
+
     def _count(self, usage: Usage) -> None:
+        # A token is a byte of the stream at least; those that are not sent at all (hidden thinking) are within what was asked for.
+        if self._max_tokens is not None and usage.output_tokens > max(self._max_tokens, self._received):
+            self.odd_usage = True
+            return
         before, meter = self._usage or Usage(input_tokens=0, output_tokens=0), self._meter
         meter.input_tokens += max(0, usage.input_tokens - before.input_tokens)
         meter.output_tokens += max(0, usage.output_tokens - before.output_tokens)
@@ -117,8 +144,8 @@ class ReplyBuilder:
     def decode_s(self) -> float | None:
         return None if self._first_at is None or self._last_at is None else self._last_at - self._first_at
 
-    def message(self, *, max_tokens: int | None) -> Assistant:
-        """The whole reply. A reply that used up `max_tokens` was cut off whatever its finish reason says ("length" then).
+    def message(self) -> Assistant:
+        """The whole reply. A reply that used up its `max_tokens` was cut off whatever its finish reason says ("length" then).
 
         Raises `ModelFault` when no finish reason came: the stream ended early and nothing of it may be used.
         """
@@ -126,7 +153,7 @@ class ReplyBuilder:
             raise ModelFault(f"the stream ended after {self.chunks} chunks without a finish reason")
         if self.finish_reason in _BROKEN:
             raise ModelFault(f"the engine gave the reply up (finish reason {self.finish_reason!r})")
-        used_up = max_tokens is not None and self._usage is not None and self._usage.output_tokens >= max_tokens
+        used_up = self._max_tokens is not None and self._usage is not None and self._usage.output_tokens >= self._max_tokens
         reasoning, text = _without_thinking("".join(self._reasoning), "".join(self._text))
         return Assistant(
             text=text,
@@ -137,66 +164,23 @@ class ReplyBuilder:
         )
 
 
-class CallAssembler:
-    """Tool calls out of their deltas, by index; an index or id that is missing, repeated or wrong is put right where it can be told."""
-
-    def __init__(self) -> None:
-        self._by_index: dict[int, _Call] = {}
-        self._order: list[_Call] = []
-
-    def take(self, delta: CallDelta) -> str:
-        """Adds a delta; gives the piece of its arguments."""
-        function = delta.function
-        name = (function.name if function else None) or ""
-        arguments = (function.arguments if function else None) or ""
-        call = self._known(delta, name)
-        if call is None:
-            call = _Call(id=delta.id or "", name=name)
-            self._order.append(call)
-            self._by_index[len(self._order) - 1 if delta.index is None else delta.index] = call
-        else:
-            call.id = call.id or delta.id or ""
-            if name and not call.arguments and not call.name.endswith(name):
-                call.name += name  # a name in pieces; a name that only repeats (some send it with every delta) changes nothing
-        if arguments:
-            call.arguments.append(arguments)
-        return arguments
-
-    def _known(self, delta: CallDelta, name: str) -> _Call | None:
-        """The call that a delta goes on with; None when it begins one."""
-        if not self._order:
-            return None
-        last = self._order[-1]
-        if delta.index is None:
-            begins = bool(name) and bool(last.arguments) and (delta.id != last.id if delta.id else name != last.name)
-            return None if begins else last
-        call = self._by_index.get(delta.index)
-        if call is None:
-            return None if name or delta.id else last
-        other_id = bool(delta.id) and bool(call.id) and delta.id != call.id
-        return None if other_id and name else call
-
-    def calls(self) -> tuple[ToolCall, ...]:
-        """In the order in which they began. Each has an id of its own, made up where the engine gave none or the same twice."""
-        seen: set[str] = set()
-        calls: list[ToolCall] = []
-        for call in self._order:
-            call_id = call.id if call.id and call.id not in seen else f"call-{secrets.token_hex(6)}"
-            seen.add(call_id)
-            calls.append(ToolCall(id=call_id, name=call.name, arguments="".join(call.arguments)))
-        return tuple(calls)
-
-
-def _decoded(event: bytes) -> Chunk:
+def _bare(event: bytes) -> BareChunk:
+    """A chunk whose usage is none, if that is all that is wrong with it."""
     try:
-        chunk = decode_chunk(event)
-    except msgspec.MsgspecError as error:
+        return decode_bare_chunk(event)
+    except RecursionError:
+        raise ModelFault("the stream held something that is nested too deeply for a chunk") from None
+    except ValueError as error:
         raise ModelFault(f"the stream held something that is no chunk ({error}): {event[:120].decode(errors='replace')}") from None
-    if chunk.error is not None or (chunk.choices is None and chunk.usage is None):
-        message = error_text(msgspec.json.decode(event))
-        if message is not None:
-            raise ModelFault(f"the engine sent an error inside the stream: {message}")
-    return chunk
+
+
+def _expect_no_error(event: bytes) -> None:
+    try:
+        message = error_text(decoded(event))
+    except NotUnderstood as odd:
+        raise ModelFault(f"the stream held something that is no chunk ({odd})") from None
+    if message is not None:
+        raise ModelFault(f"the engine sent an error inside the stream: {message[:SHOWN_CHARACTERS]}")
 
 
 def _without_thinking(reasoning: str, text: str) -> tuple[str, str]:

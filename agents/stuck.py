@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from agents.decoding import NotUnderstood, decoded
 from agents.messages import Assistant, Message, ToolResult, User
 from agents.outcome import Stuck
 
@@ -105,6 +106,6 @@ def _alike(one: _Round, other: _Round) -> bool:
 def _normal(arguments: str) -> str:
     """Arguments without what does not matter: white space and the order of keys."""
     try:
-        return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
-    except msgspec.DecodeError:
+        return msgspec.json.encode(decoded(arguments), order="sorted").decode()
+    except (NotUnderstood, RecursionError):
         return arguments.strip()

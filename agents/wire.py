@@ -38,31 +38,45 @@ class Choice(msgspec.Struct, frozen=True, gc=False):
     finish_reason: str | None = None
 
 
+MOST_TOKENS = 10**9
+"""More than any engine counts for one request: what is above, or below zero, is no count."""
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
+
+
 class PromptDetails(msgspec.Struct, frozen=True, gc=False):
     cached_tokens: int | None = None
 
 
 class WireUsage(msgspec.Struct, frozen=True, gc=False):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
     prompt_tokens_details: PromptDetails | None = None
 
-    def usage(self) -> Usage:
-        details = self.prompt_tokens_details
+    def usage(self) -> Usage | None:
+        """None when a part is missing. Cached tokens are a part of the prompt's: another number of them says nothing."""
+        if self.prompt_tokens is None or self.completion_tokens is None:
+            return None
+        cached = self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else None
         return Usage(
-            input_tokens=self.prompt_tokens or 0,
-            output_tokens=self.completion_tokens or 0,
-            cached_tokens=details.cached_tokens if details else None,
+            input_tokens=self.prompt_tokens,
+            output_tokens=self.completion_tokens,
+            cached_tokens=cached if cached is not None and 0 <= cached <= self.prompt_tokens else None,
         )
 
 
-class Chunk(msgspec.Struct, frozen=True, gc=False):
+class BareChunk(msgspec.Struct, frozen=True, gc=False):
+    """A chunk whatever its usage looks like."""
+
     choices: list[Choice] | None = None
-    usage: WireUsage | None = None
     error: msgspec.Raw | None = None
 
 
+class Chunk(BareChunk, frozen=True, gc=False):
+    usage: WireUsage | None = None
+
+
 decode_chunk = msgspec.json.Decoder(Chunk).decode
+decode_bare_chunk = msgspec.json.Decoder(BareChunk).decode
 
 
 def error_text(body: object) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ORDER = ("workspaces", "agents", "orchestrator", "tui")
-OWNERS = {"git": "workspaces/git.py", "openai": "agents/model.py", "sqlite3": "orchestrator/store.py"}
+OWNERS = {"git": "workspaces/git.py", "openai": "agents/connection.py", "sqlite3": "orchestrator/store.py"}
 HOMES = {
     "textual": "tui/",
     "rich": "tui/",

@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 import msgspec
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from agents.decoding import NotUnderstood, decoded
 from agents.errors import ToolFailed
 from agents.messages import ToolCall
 from agents.model import ToolSchema
@@ -18,6 +19,8 @@ from agents.model import ToolSchema
 SHOWN_LINES = 400
 COMMAND_S = 120.0
 LONGEST_COMMAND_S = 600.0
+NAMED = 10
+"""So many things that are wrong with a call's arguments are told of."""
 
 
 def _no_nul(text: str) -> str:
@@ -120,15 +123,17 @@ def parsed(call: ToolCall) -> AnyArguments:
     if kind is None:
         raise ToolFailed(f"There is no tool {call.name[:80]!r}. Tools: {', '.join(_KINDS)}.")
     try:
-        arguments: object = msgspec.json.decode(call.arguments or "{}")
-    except msgspec.DecodeError as error:
+        arguments = decoded(call.arguments or "{}")
+    except NotUnderstood as error:
         raise ToolFailed(f"The arguments are not valid JSON ({error}); nothing was run. {_takes(call.name, kind)}") from None
     if not isinstance(arguments, dict):
         raise ToolFailed(f"The arguments must be a JSON object; nothing was run. {_takes(call.name, kind)}")
     try:
         return kind.model_validate(arguments)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}" for entry in error.errors(include_url=False))
+        wrong = "; ".join(
+            f"{'.'.join(str(part) for part in entry['loc'])[:80]}: {entry['msg']}" for entry in error.errors(include_url=False)[:NAMED]
+        )
         raise ToolFailed(f"Wrong arguments, nothing was run. {wrong}. {_takes(call.name, kind)}") from None
 
 

@@ -24,17 +24,21 @@ from agents.trajectory import Trajectory
 from workspaces.process import Completed, run_process
 from workspaces.sandbox import SandboxKind
 
-Ending = Literal["end", "eof", "reset", "silence", "hang-up"]
+Ending = Literal["end", "eof", "reset", "silence", "hang-up", "slow-head"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """`ending`: the body's proper end, the connection closed in its middle, a TCP reset, nothing more at all, or no answer to begin with."""
+    """`ending`: the body's proper end, the connection closed in its middle, a TCP reset, nothing more at all, no answer to begin with, or a
+    head that never ends. After `body` comes `again`, `every_s` seconds: for ever when the ending is silence, else once.
+    """
 
     body: Sequence[bytes] = ()
     status: int = 200
     content_type: str = "text/event-stream"
     headers: dict[str, str] = field(default_factory=dict)
+    again: bytes = b""
+    every_s: float = 0.0
     ending: Ending = "end"
 
 
@@ -86,6 +90,8 @@ class Endpoint:
         if answer.ending == "hang-up":
             writer.transport.abort()
             return False
+        if answer.ending == "slow-head":
+            await self._slow_head(writer)
         whole = await self._send(writer, answer)
         if answer.ending == "silence":
             await reader.read()  # until the client gives up
@@ -98,6 +104,12 @@ class Endpoint:
         for piece in answer.body:
             writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             await writer.drain()
+        while answer.again:
+            await asyncio.sleep(answer.every_s)
+            writer.write(b"%x\r\n%s\r\n" % (len(answer.again), answer.again))
+            await writer.drain()
+            if answer.ending != "silence":
+                break
         match answer.ending:
             case "end":
                 writer.write(b"0\r\n\r\n")
@@ -107,8 +119,15 @@ class Endpoint:
             case "reset":
                 writer.transport.abort()
                 return False
-            case "silence" | "hang-up":
+            case "silence" | "hang-up" | "slow-head":
                 return False
+
+    async def _slow_head(self, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            await asyncio.sleep(0.02)
+            writer.write(b"x: y\r\n")
+            await writer.drain()
 
 
 @pytest_asyncio.fixture

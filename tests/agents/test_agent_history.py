@@ -35,11 +35,19 @@ def result(call_id: str, text: str = "done", *, ok: bool = True) -> ToolResult:
 ASKED: list[Message] = [System(text="s"), User(text="u")]
 
 
-@pytest.mark.parametrize("arguments", ['{"cmd": "ls', '"text"', "[1]", "null", "", "7"])
+@pytest.mark.parametrize("arguments", ['{"cmd": "ls', '"text"', "[1]", "null", "", "7", '{"path":' + "[" * 150])
 def test_s10_arguments_that_are_no_object_are_replaced_by_one_that_says_so(arguments: str) -> None:
     sent = well_formed([*ASKED, turn(call("a", arguments=arguments)), result("a", "wrong", ok=False)])[2]
     assert isinstance(sent, Assistant)
     assert json.loads(sent.tool_calls[0].arguments) == {"invalid_arguments": arguments}
+
+
+def test_s10_arguments_nested_too_deeply_are_replaced_too() -> None:
+    deep = call("a", arguments='{"path":' + "[" * 100_000)
+    sent = well_formed([*ASKED, turn(deep), result("a", "wrong", ok=False)])[2]
+    assert isinstance(sent, Assistant)
+    assert json.loads(sent.tool_calls[0].arguments) == {"invalid_arguments": deep.arguments[:200]}
+    assert stuck(walked(*[("write", deep.arguments + " " * n, "wrong") for n in range(6)])) is not None
 
 
 def test_s10_names_that_no_server_takes_are_replaced() -> None:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agents.asking import LEAST_REPLY_TOKENS, REPLY_TOKENS, TRIES
@@ -87,6 +88,13 @@ async def test_what_the_model_did_wrong_goes_back_to_it_as_text(bench: Bench) ->
     assert "There is no tool 'rm'. Tools: read, list" in texts[1]
     assert "cmd: Extra inputs are not permitted" in texts[2]
     assert "`run` takes: command, timeout_s (optional)." in texts[2]
+
+
+async def test_the_limit_of_tokens_holds_for_an_engine_that_reports_none(bench: Bench) -> None:
+    turn = msgspec.structs.replace(calls(("note", {"text": "x" * 400})), usage=None)
+    outcome = await bench.agent(ScriptedModel([turn, turn]), limits=Bounds(tokens=100)).run(OPENING)
+    assert isinstance(outcome, LimitReached)
+    assert outcome.limit == "tokens"
 
 
 @pytest.mark.parametrize(("limits", "limit"), [(Bounds(steps=3), "steps"), (Bounds(tokens=30), "tokens"), (Bounds(seconds=0.0), "seconds")])

@@ -7,16 +7,19 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from agents import connection
 from agents import model as client
 from agents.errors import ContextTooLong, ModelFault, ModelRejected, ModelUnavailable
 from agents.messages import Assistant, System, ToolCall, ToolResult, Usage, User
 from agents.meter import Meter
 from agents.model import ModelInfo, OpenAIModel, Reply
+from agents.patience import Patience
 from agents.tools.arguments import schemas
 from tests.agents.conftest import Answer, Endpoint
 
@@ -49,7 +52,7 @@ def refusal(status: int, message: str = "no", **headers: str) -> Answer:
 
 @pytest_asyncio.fixture
 async def model(endpoint: Endpoint) -> AsyncIterator[OpenAIModel]:
-    async with OpenAIModel(endpoint.url, model="m", idle_s=5.0) as opened:
+    async with OpenAIModel(endpoint.url, model="m", patience=Patience(idle_s=5.0)) as opened:
         yield opened
 
 
@@ -116,12 +119,11 @@ async def test_s07_endings_that_are_whole_are_taken(endpoint: Endpoint, model: O
         assert (await ask(model)).message.text == "hi"
 
 
-async def test_s07_silence_after_the_finish_reason_is_not_waited_out(
-    endpoint: Endpoint, model: OpenAIModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "GRACE_S", 0.05)
-    endpoint.answers = [Answer(body=[TEXT, STOP], ending="silence")]
-    assert (await ask(model)).message.text == "hi"
+@pytest.mark.parametrize("again", [b"", b": ka\n\n", b'data: {"choices":[]}\n\n', TEXT])
+async def test_s07_the_rest_after_the_finish_reason_is_waited_for_a_short_time_in_all(endpoint: Endpoint, again: bytes) -> None:
+    endpoint.answers = [Answer(body=[TEXT, STOP], again=again, every_s=0.02, ending="silence")]
+    async with OpenAIModel(endpoint.url, model="m", patience=Patience(grace_s=0.1)) as model, asyncio.timeout(5):
+        assert (await ask(model)).message.text.startswith("hi")
 
 
 @pytest.mark.parametrize(
@@ -152,12 +154,94 @@ async def test_s07_broken_streams_are_faults(endpoint: Endpoint, model: OpenAIMo
     assert (await ask(model)).message.text == "hi"
 
 
-@pytest.mark.parametrize("body", [[], [TEXT]])
-async def test_s07_silence_in_the_middle_is_a_fault_after_the_idle_time(endpoint: Endpoint, body: list[bytes]) -> None:
-    endpoint.answers = [Answer(body=body, ending="silence")]
-    async with OpenAIModel(endpoint.url, model="m", idle_s=0.2) as model:
-        with pytest.raises(ModelFault, match="broke"):
+SLOW = Patience(wordless_s=30.0, idle_s=30.0, unserved_s=30.0)
+
+
+async def given_up(endpoint: Endpoint, patience: Patience, answer: Answer, match: str, *, unserved: bool = False) -> None:
+    endpoint.answers = [answer]
+    async with OpenAIModel(endpoint.url, model="m", patience=patience, unserved=lambda: unserved) as model, asyncio.timeout(5):
+        with pytest.raises(ModelFault, match=match):
             await ask(model)
+
+
+@pytest.mark.parametrize("again", [b"", b"x", b"data: "])
+async def test_s07_a_stream_that_goes_silent_is_given_up_after_the_idle_time(endpoint: Endpoint, again: bytes) -> None:
+    """A byte now and then that never makes a line is no life."""
+    answer = Answer(body=[TEXT], again=again, every_s=0.02, ending="silence")
+    await given_up(endpoint, replace(SLOW, idle_s=0.2), answer, "silent for 0.2 s")
+
+
+@pytest.mark.parametrize("body", [[], [TEXT], [b": ping\n\n"]])
+async def test_s06_comments_keep_a_stream_alive_but_not_without_words_for_ever(endpoint: Endpoint, body: list[bytes]) -> None:
+    answer = Answer(body=body, again=b": ka\n\n", every_s=0.02, ending="silence")
+    await given_up(endpoint, replace(SLOW, idle_s=0.3, wordless_s=0.5), answer, "no word of the model for 0.5 s")
+
+
+async def test_s12_the_first_word_may_take_longer_than_a_silence_later(endpoint: Endpoint) -> None:
+    endpoint.answers = [Answer(body=[], again=GOOD.body[0] + STOP + DONE, every_s=0.3)]
+    async with OpenAIModel(endpoint.url, model="m", patience=replace(SLOW, idle_s=0.1)) as model:
+        assert (await ask(model)).message.text == "hi"
+
+
+async def test_an_engine_that_works_on_nothing_is_not_waited_for(endpoint: Endpoint) -> None:
+    for body in ([], [b": ka\n\n"], [event({"role": "assistant", "content": ""})]):
+        answer = Answer(body=body, ending="silence")
+        await given_up(endpoint, replace(SLOW, unserved_s=0.1), answer, "works on nothing", unserved=True)
+    await given_up(endpoint, replace(SLOW, unserved_s=0.1, wordless_s=0.3), Answer(ending="silence"), "no word")
+    await given_up(endpoint, replace(SLOW, unserved_s=0.1, idle_s=0.3), Answer(body=[TEXT], ending="silence"), "silent", unserved=True)
+
+
+@pytest.mark.parametrize("content_type", ["text/html", "application/json"])
+async def test_a_page_in_place_of_a_stream_is_read_in_part(endpoint: Endpoint, content_type: str) -> None:
+    answer = Answer(content_type=content_type, again=b"x" * 60_000, every_s=0.0, ending="silence")
+    await given_up(endpoint, SLOW, answer, "not with a stream")
+
+
+async def test_an_answer_without_end_is_given_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "STREAM_BYTES", 1 << 20)
+    empty = event({}) * 500
+    await given_up(endpoint, SLOW, Answer(again=empty, every_s=0.0, ending="silence"), "longer than 1 MiB")
+    text = event({"content": "x" * 50_000})
+    endpoint.answers = [Answer(again=text, every_s=0.0, ending="silence")]
+    async with OpenAIModel(endpoint.url, model="m", patience=SLOW) as model:
+        with pytest.raises(ModelFault, match="more than was asked for"):
+            await ask(model, max_tokens=100)
+
+
+async def test_a_head_that_never_ends_is_not_waited_for(endpoint: Endpoint) -> None:
+    endpoint.answers = [Answer(ending="slow-head")]
+    async with OpenAIModel(endpoint.url, model="m", patience=replace(SLOW, wordless_s=0.3)) as model, asyncio.timeout(5):
+        with pytest.raises(ModelUnavailable, match=r"within 0\.3 s"):
+            await ask(model)
+
+
+@pytest.mark.parametrize("every_s", [0.0, 0.02])
+async def test_a_refusal_is_taken_from_its_beginning(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, every_s: float) -> None:
+    monkeypatch.setattr(connection, "REFUSAL_S", 0.2)
+    endpoint.answers = [Answer(status=400, body=[b"your fault, "], again=b"x" * 1_000, every_s=every_s, ending="silence")]
+    async with OpenAIModel(endpoint.url, model="m", patience=SLOW) as model, asyncio.timeout(5):
+        with pytest.raises(ModelRejected, match="your fault"):
+            await ask(model)
+
+
+async def test_nobody_is_sent_elsewhere_with_a_conversation(endpoint: Endpoint, model: OpenAIModel) -> None:
+    for target in ("/v1/chat/completions", "http://127.0.0.1:9/v1/chat/completions"):
+        endpoint.asked.clear()
+        endpoint.answers = [Answer(status=307, headers={"location": target}, again=b"x" * 1_000, every_s=0.0, ending="silence")]
+        with pytest.raises(ModelRejected, match=target):
+            await ask(model)
+        assert len(endpoint.asked) == 1
+
+
+async def test_usage_that_cannot_be_is_noted_once(endpoint: Endpoint, model: OpenAIModel, caplog: pytest.LogCaptureFixture) -> None:
+    endpoint.answers = [Answer(body=[event({"content": "hi"}, usage=(2**63 - 1, 2**63 - 1)), STOP.replace(b": 2", b": -2"), DONE])]
+    meter = Meter()
+    for _ in range(2):
+        assert (await ask(model, meter=meter)).message.usage is None
+    assert (meter.input_tokens, meter.output_tokens) == (0, 0)
+    assert [record.message for record in caplog.records if "token counts" in record.message] == [
+        f"{endpoint.url} reports token counts that cannot be; they are taken as not reported"
+    ]
 
 
 async def test_the_tokens_of_a_stream_that_died_stay_on_the_meter(endpoint: Endpoint, model: OpenAIModel) -> None:
@@ -311,6 +395,34 @@ async def test_an_endpoint_that_serves_another_model_by_now_is_asked_for_that(en
         endpoint.models = [{"id": "next"}]
         await ask(model)
     assert [asked.body["model"] for asked in endpoint.asked] == ["m", "m", "next"]
+
+
+async def test_a_client_follows_its_endpoint_to_another_address(endpoint: Endpoint) -> None:
+    endpoint.answers = [GOOD]
+    async with OpenAIModel("http://127.0.0.1:9/v1", model="m") as model:
+        with pytest.raises(ModelUnavailable):
+            await ask(model)
+        model.move_to(endpoint.url)
+        assert (await ask(model)).message.text == "hi"
+
+
+async def test_a_request_to_the_address_that_the_endpoint_has_left_ends_as_an_outage(endpoint: Endpoint) -> None:
+    async def stranger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        asked.set()
+        await reader.read()  # never an answer
+        writer.close()
+
+    asked = asyncio.Event()
+    async with await asyncio.start_server(stranger, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        async with OpenAIModel(f"http://{host}:{port}/v1", model="m") as model:
+            waiting = asyncio.ensure_future(ask(model))
+            await asked.wait()
+            model.move_to(endpoint.url)
+            await model.info()
+            with pytest.raises(ModelUnavailable):
+                await waiting
 
 
 async def test_a_named_model_is_never_replaced_by_another(endpoint: Endpoint) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from agents.calls import MOST_CALLS, NAME_CHARACTERS
 from agents.errors import ModelFault
 from agents.messages import Assistant, Usage
 from agents.meter import Meter
-from agents.stream import LIVE_CHARACTERS, ReplyBuilder
+from agents.stream import LIVE_CHARACTERS, MOST_CHARACTERS, ReplyBuilder
 
 
 def event(delta: Any = None, *, finish: str | None = None, **more: object) -> bytes:
@@ -30,10 +31,10 @@ def call(index: int | None = None, call_id: str | None = None, name: str | None 
 
 
 def built(*events: bytes, meter: Meter | None = None, max_tokens: int | None = None) -> Assistant:
-    builder = ReplyBuilder(meter or Meter())
+    builder = ReplyBuilder(meter or Meter(), max_tokens=max_tokens)
     for one in events:
         builder.take([one])
-    return builder.message(max_tokens=max_tokens)
+    return builder.message()
 
 
 STOP = event({}, finish="stop")
@@ -70,6 +71,53 @@ def test_s03_two_finish_chunks_are_one_finish() -> None:
 def test_s03_usage_is_the_last_value_seen() -> None:
     reply = built(*(event({"content": "x"}, usage=usage(10, n)) for n in (1, 2, 5)), STOP, event(usage=usage(10, 5, cached=8)))
     assert reply.usage == Usage(input_tokens=10, output_tokens=5, cached_tokens=8)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"prompt_tokens": -5, "completion_tokens": 3}',
+        '{"prompt_tokens": 5, "completion_tokens": -1000000}',
+        '{"prompt_tokens": 9223372036854775807, "completion_tokens": 9223372036854775807}',
+        json.dumps({"prompt_tokens": 10**30, "completion_tokens": 10**30}),
+        '{"prompt_tokens": 1' + "0" * 6_000 + "}",
+        '{"prompt_tokens": 5, "completion_tokens": 1000000001}',
+        '{"prompt_tokens": 5, "completion_tokens": 100000}',  # in a stream of a few hundred bytes, with 64 asked for
+        '{"prompt_tokens": 5.5, "completion_tokens": 7}',
+        '{"prompt_tokens": 5, "completion_tokens": "7"}',
+        '{"prompt_tokens": true, "completion_tokens": 7}',
+        '{"prompt_tokens": 5, "completion_tokens": 7, "prompt_tokens_details": []}',
+        '"seven"',
+        "[7]",
+    ],
+)
+def test_usage_that_cannot_be_counts_as_none_reported(odd: str) -> None:
+    meter = Meter()
+    builder = ReplyBuilder(meter, max_tokens=64)
+    builder.take([event({"content": "a"}), STOP, b'{"choices":[],"usage":%b}' % odd.encode()])
+    assert builder.odd_usage
+    assert builder.message().usage is None
+    assert (meter.input_tokens, meter.cached_tokens, meter.output_tokens) == (0, None, 0)
+
+
+def test_usage_that_cannot_be_does_not_undo_the_one_before() -> None:
+    reply = built(event({"content": "a"}, usage=usage(10, 3, 4)), STOP, event(usage=usage(10, -1)))
+    assert reply.usage == Usage(input_tokens=10, output_tokens=3, cached_tokens=4)
+
+
+@pytest.mark.parametrize("part", [{"prompt_tokens": 5}, {"completion_tokens": 5}, {}])
+def test_usage_with_a_part_missing_is_none(part: dict[str, object]) -> None:
+    assert built(event({"content": "a"}), STOP, event(usage=part)).usage is None
+
+
+@pytest.mark.parametrize("cached", [-1, 11, 10**12])
+def test_cached_tokens_that_cannot_be_leave_the_rest_of_the_usage(cached: int) -> None:
+    assert built(event({"content": "a"}), STOP, event(usage=usage(10, 3, cached))).usage == Usage(input_tokens=10, output_tokens=3)
+
+
+def test_tokens_that_are_not_sent_count_up_to_what_was_asked_for() -> None:
+    hidden = built(event({"content": "a"}), STOP, event(usage=usage(10, 4_000)), max_tokens=4_096)
+    assert hidden.usage == Usage(input_tokens=10, output_tokens=4_000)
 
 
 def test_s03_absent_usage_is_unknown_not_zero() -> None:
@@ -127,6 +175,54 @@ def test_s07_what_is_no_json_is_a_fault() -> None:
     for rubbish in (b"{", b"[]", b"<html>", b'{"choices":7}', b"\xff"):
         with pytest.raises(ModelFault):
             built(rubbish)
+
+
+def test_a_chunk_nested_too_deeply_is_a_fault() -> None:
+    for where in (b'{"odd":%b}', b'{"choices":[{"delta":{"odd":%b}}]}', b'{"error":{"message":%b}}', b'{"usage":{"prompt_tokens":%b}}'):
+        with pytest.raises(ModelFault):
+            built(where % (b"[" * 100_000))
+
+
+def test_what_the_engine_says_of_its_error_is_shown_in_part() -> None:
+    with pytest.raises(ModelFault) as raised:
+        built(json.dumps({"error": {"message": "x" * 100_000}}).encode())
+    assert len(str(raised.value)) < 1_000
+
+
+@pytest.mark.parametrize("kind", ["content", "reasoning"])
+def test_a_reply_far_longer_than_was_asked_for_is_given_up(kind: str) -> None:
+    piece = event({kind: "x" * 60_000})
+    with pytest.raises(ModelFault, match="more than was asked for"):
+        built(*[piece] * 3, max_tokens=100)
+    built(*[piece] * 3, STOP, max_tokens=16_384)
+
+
+def test_without_a_limit_asked_for_a_reply_is_bounded_too() -> None:
+    piece, builder = event({"content": "x" * 1_000_000}), ReplyBuilder(Meter())
+    with pytest.raises(ModelFault, match="longer than"):
+        list(map(builder.take, [[piece]] * 100))
+    assert builder.written < 2 * MOST_CHARACTERS
+
+
+def test_arguments_count_to_a_replys_length() -> None:
+    with pytest.raises(ModelFault, match="longer than"):
+        built(event(call(0, "a", "write", "{")), *[event(call(0, None, None, "x" * 60_000))] * 3, max_tokens=100)
+
+
+def test_more_calls_than_anyone_makes_are_a_fault() -> None:
+    many = [{"index": n, "id": f"c{n}", "function": {"name": "list", "arguments": "{}"}} for n in range(MOST_CALLS + 1)]
+    assert len(built(event({"tool_calls": many[:-1]}), CALLS).tool_calls) == MOST_CALLS
+    with pytest.raises(ModelFault, match="tool calls"):
+        built(event({"tool_calls": many}), CALLS)
+
+
+def test_names_ids_and_finish_reasons_are_bounded() -> None:
+    reply = built(event(call(0, "i" * 1_000_000, "A" * 100_000, "{}")), event({}, finish="f" * 100_000))
+    assert len(reply.tool_calls[0].name) == NAME_CHARACTERS
+    assert len(reply.tool_calls[0].id) < 100
+    assert len(reply.finish_reason) == NAME_CHARACTERS
+    pieces = [event(call(0, "a", f"{n:04}")) for n in range(1_000)]
+    assert len(built(*pieces, CALLS).tool_calls[0].name) == NAME_CHARACTERS
 
 
 def test_a_reply_that_the_engine_gave_up_is_a_fault() -> None:

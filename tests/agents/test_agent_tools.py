@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -335,6 +336,25 @@ async def test_s01_wrong_arguments_run_nothing_and_say_what_is_wrong(
     assert not result.ok
     assert says in result.text
     assert names(root) == []
+
+
+DEEP = '{"path":' + "[" * 100_000
+
+
+async def test_s01_arguments_nested_too_deeply_are_an_error_for_the_model(tools: Toolbox) -> None:
+    for name in ("write", "note", "submit", "nothing"):
+        call = ToolCall(id="a", name=name, arguments=DEEP)
+        result = await tools.call(call)
+        assert not result.ok
+        assert len(result.text) < 2_000
+        assert tools.summary(call).startswith(f"{name} ")
+
+
+async def test_s01_what_is_wrong_with_many_arguments_is_told_in_short(tools: Toolbox) -> None:
+    arguments = json.dumps({f"{n}" * 200: n for n in range(5_000)})
+    result = await tools.call(ToolCall(id="a", name="write", arguments=arguments))
+    assert not result.ok
+    assert len(result.text) < 3_000
 
 
 def test_the_schemas_are_the_contract() -> None:
