@@ -22,11 +22,14 @@ from typing import IO
 
 TERM_GRACE_S = 0.5
 """How long a process group may take over SIGTERM."""
+REAP_GRACE_S = 10.0
+"""How long the kernel may take over SIGKILL: a loaded machine needs its time, and a disk that hangs must not hold us for good."""
 KILL_GRACE_S = 0.5
-"""How long the kernel may take over SIGKILL, and the pipes over their last bytes."""
+"""How long the pipes may take over their last bytes after that."""
 SILENT_GRACE_S = 0.05
 """How much of it remains once the group's pipes are closed."""
 POLL_S = 0.01
+FILE_LIMIT_BYTES = 1024 * 1024
 CHUNK_BYTES = 256 * 1024
 
 
@@ -147,6 +150,48 @@ async def run_process(
     )
 
 
+async def run_to_end(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> Completed:
+    """Run `argv` until it ends by itself: for what must not be left half done.
+
+    No time limit; a cancellation waits for the end and is raised then. Should this process be killed, `argv` goes on: it has a session
+    of its own, and its output goes to files, where no reader can be missed. Of each stream the first `FILE_LIMIT_BYTES` are given.
+    Raises OSError when it cannot be started.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = _start_alone(argv, cwd=cwd, env=env, out=out, err=err, pass_fds=pass_fds)
+        await _end_of(process)
+        written = [os.pread(file.fileno(), FILE_LIMIT_BYTES, 0) for file in (out, err)]
+        return Completed(
+            exit_code=process.returncode,
+            stdout=written[0],
+            stderr=written[1],
+            seconds=time.monotonic() - started,
+            timed_out=False,
+            dropped_bytes=sum(os.fstat(file.fileno()).st_size for file in (out, err)) - sum(map(len, written)),
+        )
+
+
+def _start_alone(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], out: IO[bytes], err: IO[bytes], pass_fds: Sequence[int]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=env, start_new_session=True, pass_fds=pass_fds
+    )
+
+
+async def _end_of(process: subprocess.Popen[bytes]) -> None:
+    """Wait for it and reap it, whoever cancels; the cancellation is raised afterwards."""
+    cancelled: asyncio.CancelledError | None = None
+    while process.returncode is None:
+        try:
+            await _exit_of(process)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+
+
 def _start(
     argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], merge_output: bool, stdin: bytes, pass_fds: Sequence[int]
 ) -> subprocess.Popen[bytes]:
@@ -194,8 +239,9 @@ async def _end(process: subprocess.Popen[bytes], readers: Sequence[_Reader]) -> 
     finally:
         _signal(process.pid, signal.SIGKILL)
         try:
-            async with asyncio.timeout(KILL_GRACE_S):
+            async with asyncio.timeout(REAP_GRACE_S):
                 await _exit_of(process)
+            async with asyncio.timeout(KILL_GRACE_S):
                 for reader in readers:
                     await reader.ended.wait()
         except TimeoutError:

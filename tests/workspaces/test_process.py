@@ -37,6 +37,13 @@ def dead(pid: int) -> bool:
         os.close(handle)
 
 
+def left_of(before: set[int]) -> list[psutil.Process]:
+    """Our processes that were not there before and stay; one that was just killed has its time to go. Zombies of others are gone."""
+    new = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
+    _, alive = psutil.wait_procs(new, timeout=10)
+    return [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
+
+
 async def test_streams_are_kept_apart_or_merged(tmp_path: Path) -> None:
     apart = await sh("echo out; echo err >&2; exit 3", cwd=tmp_path, merge=False)
     assert (apart.exit_code, apart.stdout, apart.stderr, apart.timed_out) == (3, b"out\n", b"err\n", False)
@@ -98,13 +105,14 @@ async def test_cancelling_kills_the_group(tmp_path: Path) -> None:
 
 async def test_cancelling_at_once_leaves_nothing_running(tmp_path: Path) -> None:
     started = time.monotonic()
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
     task = asyncio.create_task(sh("sleep 600; echo done", cwd=tmp_path))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert time.monotonic() - started < 5
-    assert not [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+    assert not left_of(before)
 
 
 async def test_e8_head_and_tail_of_a_long_output_are_kept(tmp_path: Path) -> None:
@@ -141,8 +149,8 @@ async def test_a_program_or_folder_that_is_missing_is_an_error_of_its_own(tmp_pa
 async def test_g16_five_hundred_runs_leave_no_descriptor_and_no_child(tmp_path: Path) -> None:
     await sh("true", cwd=tmp_path)
     me = psutil.Process()
-    before = me.num_fds()
+    before, children = me.num_fds(), {child.pid for child in me.children()}
     for _ in range(500):
         await sh("true", cwd=tmp_path)
     assert me.num_fds() <= before + 2
-    assert not [child for child in me.children() if child.status() == psutil.STATUS_ZOMBIE]
+    assert not [child for child in me.children() if child.pid not in children]
