@@ -17,7 +17,8 @@ from orchestrator.task import TaskSpec
 from orchestrator.views import MergeView
 from workspaces.errors import WorkspaceError
 from workspaces.hub import open_hub
-from workspaces.merge import Conflicts, Landed, Prepared, Refused, has_landed, land_merge, prepare_merge, target_tip
+from workspaces.landing import land_merge, settle_landing
+from workspaces.merge import Conflicts, Landed, Prepared, Refused, prepare_merge, target_tip
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ class MergeQueue:
         match ended:
             case Landed():
                 await self._records.landed(task, ended.commit)
-                message = f"landed on {record.target} as {ended.commit[:12]}"
+                message = f"landed on {record.target} as {ended.commit[:12]}{f'; {ended.note}' if ended.note else ''}"
                 return MergeView(task=task, state="merged", target=record.target, commit=ended.commit, message=message)
             case Conflicts():
                 await self._records.refused(task, "conflicts", ended.paths)
@@ -123,16 +124,23 @@ class MergeQueue:
         No merge may be under way.
         """
         for record in await self._store.read(merges.unfinished):
-            try:
-                landed = record.commit is not None and await has_landed(Path(record.repo), record.target, record.commit)
-            except WorkspaceError as failed:
-                log.warning("%s: cannot tell whether its merge landed: %s", record.task, failed)
-                landed = False
-            if landed and record.commit is not None:
+            landed = await self._has_landed(record)
+            if landed is None:
+                log.warning("%s: a git that the last station started is still at work on its merge", record.task)
+            elif landed and record.commit is not None:
                 log.info("%s: its merge had landed before that could be written down", record.task)
                 await self._records.landed(record.task, record.commit)
             else:
-                await self._records.refused(record.task, "it was cut off before it landed")
+                await self._records.refused(record.task, "it was cut off before it landed: merge again")
+
+    async def _has_landed(self, record: MergeRecord) -> bool | None:
+        if record.commit is None:
+            return False
+        try:
+            return await settle_landing(Path(record.repo), hubs=self._hubs, branch=record.target, commit=record.commit)
+        except WorkspaceError as failed:
+            log.warning("%s: cannot tell whether its merge landed: %s", record.task, failed)
+            return False
 
 
 def _message(spec: TaskSpec) -> str:

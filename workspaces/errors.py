@@ -27,11 +27,14 @@ class RepositoryUnusable(WorkspaceError):
 
 
 class GitFailed(WorkspaceError):
-    """A git command failed. `stderr` is decoded, control characters kept out, at most 2,000 characters."""
+    """A git command failed. `stderr` is decoded, control characters kept out, at most 2,000 characters.
 
-    def __init__(self, argv: Sequence[str], exit_code: int | None, stderr: str, *, hint: str = "") -> None:
-        ended = "timed out" if exit_code is None else f"exited {exit_code}"
-        super().__init__(f"`{' '.join(argv)}` {ended}: {stderr.strip() or 'no message'}", hint=hint)
+    `ended` says how in words; '' stands for the exit code's, and None as that for a time limit.
+    """
+
+    def __init__(self, argv: Sequence[str], exit_code: int | None, stderr: str, *, ended: str = "", hint: str = "") -> None:
+        how = ended or ("timed out" if exit_code is None else f"exited {exit_code}")
+        super().__init__(f"`{' '.join(argv)}` {how}: {stderr.strip() or 'no message'}", hint=hint)
         self.argv = tuple(argv)
         self.exit_code = exit_code
         self.stderr = stderr

@@ -9,18 +9,23 @@ own repository); a workspace's `.git` never is.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workspaces.errors import GitFailed
-from workspaces.process import Completed, run_process
+from workspaces.process import Completed, run_process, run_to_end
 
 GIT_TIMEOUT_S = 300.0
 OUTPUT_LIMIT_BYTES = 256 * 1024 * 1024
 STDERR_LIMIT = 2_000
+NAMES = 3
+"""How many files of a list a message names."""
+MISSING = r"unable to read|missing (blob|tree|commit)|bad object|could not parse object|promisor|not our ref"
+MISSING_HINT = "objects are missing: see `git fsck`; a partial clone gets them by `git fetch --refetch --no-filter`"
 NEEDED = (2, 38)
 """`merge-tree --write-tree` came with 2.38."""
 
@@ -65,6 +70,8 @@ class Git:
     cwd: Path | None = None
     user_config: bool = False
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Configuration that holds over all files."""
 
     async def run(self, *args: str, stdin: bytes = b"", timeout_s: float = GIT_TIMEOUT_S) -> bytes:
         """Git's stdout. Raises GitFailed when it exits with anything but 0, runs out of time, or writes more than can be kept."""
@@ -75,19 +82,35 @@ class Git:
 
     async def attempt(self, *args: str, stdin: bytes = b"", timeout_s: float = GIT_TIMEOUT_S) -> Completed:
         """How git ended, whatever the exit code. Raises GitFailed only when it did not run to its end or wrote too much."""
-        where = self.cwd or self.work_tree or self.git_dir or Path("/")
         try:
             done = await run_process(
-                ["git", *args], cwd=where, env=self.environment(), timeout_s=timeout_s, limit_bytes=OUTPUT_LIMIT_BYTES, stdin=stdin
+                ["git", *args], cwd=self._where, env=self.environment(), timeout_s=timeout_s, limit_bytes=OUTPUT_LIMIT_BYTES, stdin=stdin
             )
         except OSError as error:
-            missing = where if not where.is_dir() else "git"
-            raise GitFailed(("git", *args), None, f"cannot start: {error.strerror} ({missing})") from error
+            raise _not_started(args, self._where, error) from error
         if done.timed_out:
             raise failure(args, done)
         if done.dropped_bytes:
             raise GitFailed(("git", *args), done.exit_code, f"wrote more than {OUTPUT_LIMIT_BYTES} bytes")
         return done
+
+    async def see_through(self, *args: str, pass_fds: Sequence[int] = ()) -> Completed:
+        """Like `attempt`, for what must not be left half done: nothing ends it, neither time nor cancellation nor our own death."""
+        try:
+            return await run_to_end(["git", *args], cwd=self._where, env=self.environment(), pass_fds=pass_fds)
+        except OSError as error:
+            raise _not_started(args, self._where, error) from error
+
+    def with_index(self, index: Path) -> Git:
+        """The same with an index file of its own, which is one file."""
+        return replace(self, index=index, settings={**self.settings, "core.splitIndex": "false"})
+
+    def with_settings(self, settings: Mapping[str, str]) -> Git:
+        return replace(self, settings={**self.settings, **settings})
+
+    @property
+    def _where(self) -> Path:
+        return self.cwd or self.work_tree or self.git_dir or Path("/")
 
     def environment(self) -> dict[str, str]:
         """Everything git gets to see of our environment, and what replaces the rest."""
@@ -105,8 +128,9 @@ class Git:
             "GIT_ALLOW_PROTOCOL": "file",
             "GIT_DEFAULT_REF_FORMAT": "files",
             "GIT_DEFAULT_HASH": "sha1",
+            "GIT_PROGRESS_DELAY": "100000",
         }
-        settings = dict(SETTINGS)
+        settings = {**SETTINGS, **self.settings}
         if not self.user_config:
             env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1"}
             settings |= OWN_SETTINGS
@@ -119,15 +143,26 @@ class Git:
         return env | dict(self.env)
 
 
+def _not_started(args: Sequence[str], where: Path, error: OSError) -> GitFailed:
+    gone = not where.is_dir()
+    hint = f"was it moved or removed? {where} must be where it was when the work was added" if gone else "is git installed, and on PATH?"
+    return GitFailed(("git", *args), None, f"{error.strerror} ({where if gone else 'git'})", ended="cannot be started", hint=hint)
+
+
 def failure(args: tuple[str, ...], done: Completed) -> GitFailed:
     """What a git that ended badly has to say for itself."""
-    return GitFailed(("git", *args), done.exit_code, complaint(done))
+    said = complaint(done)
+    hint = MISSING_HINT if re.search(MISSING, said) else ""
+    return GitFailed(("git", *args), done.exit_code, said, hint=hint)
 
 
 def complaint(done: Completed) -> str:
-    """Git's stderr, decoded, without control characters, at most 2,000 characters."""
-    text = done.stderr.decode("utf-8", "backslashreplace")
-    return re.sub(r"[^\n\t -~\u00a0-\U0010ffff]", "?", text).strip()[:STDERR_LIMIT]
+    """Git's stderr, decoded, without control characters, at most 2,000 characters. Of lists of files the first few."""
+    lines: list[str] = []
+    for listed, run in itertools.groupby(done.stderr.decode("utf-8", "backslashreplace").splitlines(), lambda line: line.startswith("\t")):
+        entries = [*run]
+        lines += [*entries[:NAMES], f"\tand {len(entries) - NAMES} more"] if listed and len(entries) > NAMES else entries
+    return re.sub(r"[^\n\t -~\u00a0-\U0010ffff]", "?", "\n".join(lines)).strip()[:STDERR_LIMIT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +193,8 @@ def _read_commit(git_dir: Path, commit: str) -> Commit:
             text = found.message if isinstance(found.message, str) else found.message.decode("utf-8", "replace")
             return Commit(id=found.hexsha, tree=found.tree.hexsha, parents=tuple(parent.hexsha for parent in found.parents), message=text)
     except (GitError, ValueError, OSError) as error:
-        raise GitFailed(("git", "cat-file", "commit", commit), None, f"{git_dir} does not hold it ({type(error).__name__})") from error
+        argv = ("git", "cat-file", "commit", commit)
+        raise GitFailed(argv, None, f"{git_dir} does not hold it ({type(error).__name__})", ended="failed") from error
 
 
 async def git_problem() -> str | None:

@@ -30,7 +30,8 @@ ATTRIBUTES = "* !filter !working-tree-encoding\n"
 class Base:
     """Where work starts. `branch` is the local branch a merge would land on, None when HEAD is detached and no branch was named.
 
-    `repo` is the absolute top folder of the checkout (of the linked worktree, if it is one), or the bare repository itself.
+    `repo` is the absolute top folder of the checkout (of the linked worktree, if it is one), or the bare repository itself; where the
+    files lie elsewhere (`core.worktree`), the folder from which git finds both.
     """
 
     commit: str
@@ -91,7 +92,24 @@ async def resolve_base(repo: Path, base: str | None) -> Base:
     done = await user_git(top).attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}")
     if done.exit_code != 0:
         raise await _no_commit(top, base)
-    return Base(commit=done.stdout.decode().strip(), branch=branch, repo=top)
+    commit = done.stdout.decode().strip()
+    await _refuse_gaps(top, commit)
+    return Base(commit=commit, branch=branch, repo=top)
+
+
+async def _refuse_gaps(top: Path, commit: str) -> None:
+    """A partial clone may lack the very files of the commit, and nothing fetches them later: no network is asked here."""
+    git = user_git(top)
+    if (await git.attempt("config", "--get-regexp", r"^remote\..*\.promisor$")).exit_code != 0:
+        return
+    listed = await git.attempt("rev-list", "--objects", "--quiet", "--missing=print", "--max-count=1", commit)
+    missing = listed.stdout.count(b"?")
+    if missing:
+        files = "1 file" if missing == 1 else f"{missing:,} files"
+        raise RepositoryUnusable(
+            f"{top} is a partial clone that lacks {files} of {commit[:12]}",
+            hint=f"fetch what is missing: git -C {top} fetch --refetch --no-filter",
+        )
 
 
 def _folder(repo: Path) -> Path:
@@ -115,7 +133,12 @@ async def _top(repo: Path) -> Path:
     done = await git.attempt("rev-parse", "--show-toplevel")
     if done.exit_code != 0:
         raise RepositoryUnusable(f"{repo} lies inside a git directory", hint="name the folder of the checkout with --repo")
-    return Path(os.fsdecode(done.stdout).removesuffix("\n"))
+    top = Path(os.fsdecode(done.stdout).removesuffix("\n"))
+    if (top / ".git").exists():
+        return top
+    # core.worktree puts the files elsewhere; from there git would not find its way back.
+    found = Path(git_dir.removesuffix("\n"))
+    return found.parent if found.name == ".git" else found
 
 
 def _unusable(repo: Path, done: Completed) -> RepositoryUnusable:
@@ -123,9 +146,13 @@ def _unusable(repo: Path, done: Completed) -> RepositoryUnusable:
     here = repo.resolve()
     around = next((folder for folder in (here, *here.parents) if _looks_like_one(folder)), None)
     if around is None:
-        return RepositoryUnusable(
-            f"{repo} is not a git repository", hint=f"make it one: git -C {repo} init && git -C {repo} commit --allow-empty -m start"
+        # An empty first commit would leave the files that are there out of all work.
+        first = (
+            f"git -C {repo} add -A && git -C {repo} commit -m start"
+            if any(here.iterdir())
+            else f"git -C {repo} commit --allow-empty -m start"
         )
+        return RepositoryUnusable(f"{repo} is not a git repository", hint=f"make it one: git -C {repo} init && {first}")
     owners = {path.stat().st_uid for path in (around, around / ".git", common_dir(around)) if path.exists()}
     if owners - {os.geteuid()}:
         return RepositoryUnusable(
@@ -176,7 +203,7 @@ async def open_hub(repo: Path, *, hubs: Path, commit: str) -> Hub:
     return hub
 
 
-def _lock(hub: Hub) -> AbstractAsyncContextManager[None]:
+def _lock(hub: Hub) -> AbstractAsyncContextManager[int]:
     return file_lock(hub.path.with_suffix(".lock"))
 
 
@@ -200,7 +227,7 @@ async def _bring(hub: Hub, commit: str) -> None:
     if (await hub.git.attempt("cat-file", "-e", f"{commit}^{{commit}}")).exit_code == 0:
         await hub.git.run("update-ref", ref, commit)
         return
-    source = common_dir(hub.repo)
+    source = _source(hub)
     # The user's own configuration: git may need to be told whose repository it may trust.
     fetching = Git(git_dir=hub.path, user_config=True)
     done = await fetching.attempt(
@@ -210,11 +237,16 @@ async def _bring(hub: Hub, commit: str) -> None:
         raise RepositoryUnusable(f"{hub.repo} does not give commit {commit}: {complaint(done)}", hint=f"see: git -C {hub.repo} fsck")
 
 
-async def _clone(hub: Hub) -> None:
-    """Beside its place first, then renamed: a hub that exists is complete."""
+def _source(hub: Hub) -> Path:
     source = common_dir(hub.repo)
     if not source.is_dir():
         raise RepositoryUnusable(f"{hub.repo} is gone", hint="the tasks' repository must stay where it was when they were added")
+    return source
+
+
+async def _clone(hub: Hub) -> None:
+    """Beside its place first, then renamed: a hub that exists is complete."""
+    source = _source(hub)
     partial = hub.path.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:

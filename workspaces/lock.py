@@ -16,15 +16,23 @@ LOCK_TIMEOUT_S = 600.0
 POLL_S = 0.01
 
 
+class LockHeld(WorkspaceError):
+    """Somebody else has the lock, and keeps it."""
+
+
 @asynccontextmanager
-async def file_lock(path: Path, *, timeout_s: float = LOCK_TIMEOUT_S) -> AsyncGenerator[None]:
-    """Hold `path` (made when missing, folders included). Raises WorkspaceError when it is not to be had in time."""
+async def file_lock(path: Path, *, timeout_s: float = LOCK_TIMEOUT_S) -> AsyncGenerator[int]:
+    """Hold `path` (made when missing, folders included). Raises LockHeld when it is not to be had in time.
+
+    Gives the descriptor: a child that inherits it keeps the lock when this process dies.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         await _acquire(handle, path, time.monotonic() + timeout_s)
-        yield
+        yield handle
     finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # also for those who have inherited it and stay
         os.close(handle)
 
 
@@ -35,7 +43,7 @@ async def _acquire(handle: int, path: Path, deadline: float) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise WorkspaceError(f"{path} is held by another process", hint="see who: fuser -v " + f"{path}") from None
+                raise LockHeld(f"{path} is held by another process", hint=f"see who: fuser -v {path}") from None
             await asyncio.sleep(POLL_S)
         else:
             return

@@ -1,19 +1,16 @@
-"""From a snapshot to a commit on the user's branch.
+"""From a snapshot to a commit that could be on the user's branch.
 
-Computed in the hub, without a work tree. The user's repository is written by `land_merge` alone: a fast-forward in the checkout
-that has the branch, or a compare-and-swap of the branch when no checkout has it. Hooks do not run, because the merged tree may
-hold their scripts; the user's filters (Git LFS) do, because the user configured them.
+Computed in the hub, without a work tree; the user's repository is only read. `workspaces.landing` writes it.
 """
 
 from __future__ import annotations
 
-import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspaces.checkouts import Checkout, busy_with, checkouts, holds
-from workspaces.errors import GitFailed, RepositoryUnusable
-from workspaces.git import Git, complaint, failure
+from workspaces.errors import RepositoryUnusable, WorkspaceError
+from workspaces.git import Git, failure
 from workspaces.hub import Hub, keep, user_git
 from workspaces.snapshot import IDENTITY
 
@@ -45,7 +42,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landed:
+    """`note` says what a person should know all the same, '' when nothing."""
+
     commit: str
+    note: str = ""
 
 
 async def target_tip(repo: Path, branch: str) -> str:
@@ -57,14 +57,14 @@ async def target_tip(repo: Path, branch: str) -> str:
 
 
 async def conflicts_with(hub: Hub, *, target_commit: str, snapshot: str) -> tuple[str, ...]:
-    """The paths at which `snapshot` and `target_commit` conflict, () when they merge. Raises GitFailed."""
+    """The paths at which `snapshot` and `target_commit` conflict, () when they merge. Raises WorkspaceError, also when one is missing."""
     await keep(hub, target_commit)
     merged = await _merge(hub, target_commit, snapshot)
     return merged.paths if isinstance(merged, Conflicts) else ()
 
 
 async def prepare_merge(hub: Hub, *, branch: str, base_commit: str, snapshot: str, message: str) -> Prepared | Conflicts | Refused:
-    """One squash commit of everything since `base_commit`, on the branch's present tip. Raises GitFailed.
+    """One squash commit of everything since `base_commit`, on the branch's present tip. Raises WorkspaceError.
 
     Author and committer are the identity that the user's repository has configured, else Stationmaster.
     """
@@ -92,14 +92,20 @@ async def prepare_merge(hub: Hub, *, branch: str, base_commit: str, snapshot: st
 
 async def _merge(hub: Hub, ours: str, theirs: str) -> str | Conflicts:
     """The merged tree. Drivers that .gitattributes names do not exist here, so git's own merge is what counts."""
+    if (await hub.git.attempt("cat-file", "-e", f"{theirs}^{{commit}}")).exit_code != 0:
+        raise WorkspaceError(
+            f"the snapshot {theirs[:12]} is not in {hub.path}", hint="that folder was removed or replaced: retry the task for a new attempt"
+        )
     arguments = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
     done = await hub.git.attempt(*arguments)
-    if done.exit_code not in {0, 1}:
-        raise failure(arguments, done)
-    tree, *paths = done.stdout.split(b"\0")
+    tree, *rest = done.stdout.split(b"\0")
+    paths = [path.decode("utf-8", "backslashreplace") for path in rest if path]
     if done.exit_code == 0:
         return tree.decode().strip()
-    return Conflicts(paths=tuple(dict.fromkeys(path.decode("utf-8", "backslashreplace") for path in paths if path)))
+    # 1 is also what it exits with when it cannot find what it is to merge: then it names neither a tree nor paths.
+    if done.exit_code != 1 or not re.fullmatch(rb"[0-9a-f]{40}", tree) or not paths:
+        raise failure(arguments, done)
+    return Conflicts(paths=tuple(dict.fromkeys(paths)))
 
 
 async def _descends(git: Git, ancestor: str, commit: str) -> bool:
@@ -123,100 +129,3 @@ async def _identity(repo: Path) -> dict[str, str]:
         "GIT_COMMITTER_NAME": found["user.name"],
         "GIT_COMMITTER_EMAIL": found["user.email"],
     }
-
-
-async def land_merge(hub: Hub, prepared: Prepared) -> Landed | Refused:
-    """Move the user's branch to the prepared commit, if that harms nobody.
-
-    Landing what has landed already is `Landed`. Untracked and ignored files of the checkout are never overwritten.
-    """
-    branch = prepared.target_branch
-    try:
-        tip = await target_tip(hub.repo, branch)
-        if await has_landed(hub.repo, branch, prepared.commit):
-            return Landed(commit=prepared.commit)
-        if tip != prepared.target_commit:
-            return Refused(reason=f"{branch} has moved on since the merge was prepared", hint="review it again against the present branch")
-        found = await checkouts(hub.repo)
-    except RepositoryUnusable as error:
-        return Refused(reason=f"{error}", hint=error.hint)
-    owners = [place for place in found if holds(place, branch)]
-    for place in owners:
-        refusal = await _obstacle(place, branch)
-        if refusal is not None:
-            return refusal
-    await _hand_over(hub, prepared)
-    if owners:
-        return await _fast_forward(hub, owners[0], prepared)
-    return await _swap(hub, prepared)
-
-
-async def _obstacle(place: Checkout, branch: str) -> Refused | None:
-    """Why the checkout cannot take the commit now."""
-    if not place.path.is_dir():
-        return Refused(reason=f"{branch} is checked out in {place.path}, which is gone", hint="forget that checkout: git worktree prune")
-    doing = busy_with(place)
-    if doing is not None:
-        return Refused(
-            reason=f"{branch} is checked out in {place.path}, in the middle of a {doing}", hint=f"finish or abort the {doing} there"
-        )
-    if (place.git_dir / "index.lock").exists():
-        return Refused(
-            reason=f"another git is at work in {place.path}", hint=f"wait for it; if none is, remove {place.git_dir / 'index.lock'}"
-        )
-    done = await user_git(place.path).attempt(
-        "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
-    )
-    if done.exit_code != 0:
-        return Refused(reason=f"git cannot tell whether {place.path} is clean: {complaint(done)}", hint=f"see: git -C {place.path} status")
-    changed = [entry[3:].decode("utf-8", "backslashreplace") for entry in done.stdout.split(b"\0") if entry]
-    if changed:
-        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-        return Refused(
-            reason=f"{branch} is checked out in {place.path} with uncommitted changes ({changed[0]}{more})",
-            hint=f"commit or stash them: git -C {place.path} stash",
-        )
-    return None
-
-
-async def _hand_over(hub: Hub, prepared: Prepared) -> None:
-    """Give the user's repository the commit's objects; no ref of it changes."""
-    source = f"{MERGES}/{prepared.commit}"
-    await user_git(hub.repo).run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", f"{hub.path}", source)
-
-
-async def _fast_forward(hub: Hub, place: Checkout, prepared: Prepared) -> Landed | Refused:
-    branch = prepared.target_branch
-    git = user_git(place.path)
-    head = await git.attempt("symbolic-ref", "--quiet", "HEAD")
-    if os.fsdecode(head.stdout).strip() != f"refs/heads/{branch}":
-        return Refused(reason=f"{place.path} has just changed to another branch", hint="try again")
-    done = await git.attempt(
-        "merge", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-verify-signatures", "--quiet", "--no-stat", prepared.commit
-    )
-    # What counts is where the branch is now, not what the command said last.
-    if await target_tip(hub.repo, branch) == prepared.commit:
-        return Landed(commit=prepared.commit)
-    return Refused(
-        reason=f"the checkout {place.path} cannot be brought forward: {complaint(done)}",
-        hint="move the files that are in the way, then merge again",
-    )
-
-
-async def _swap(hub: Hub, prepared: Prepared) -> Landed | Refused:
-    branch = prepared.target_branch
-    done = await user_git(hub.repo).attempt(
-        "update-ref", "-m", "stationmaster: merge", f"refs/heads/{branch}", prepared.commit, prepared.target_commit
-    )
-    if done.exit_code == 0:
-        return Landed(commit=prepared.commit)
-    return Refused(reason=f"{branch} could not be moved: {complaint(done)}", hint="it may just have moved: review it again, then merge")
-
-
-async def has_landed(repo: Path, branch: str, commit: str) -> bool:
-    """Whether the branch's history holds `commit`. False also when repository, branch or commit is unknown there."""
-    try:
-        done = await user_git(repo).attempt("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}")
-    except GitFailed:
-        return False
-    return done.exit_code == 0

@@ -14,7 +14,8 @@ import pytest
 
 from workspaces.diff import diff_commits
 from workspaces.files import list_files, read_file, walk_files
-from workspaces.merge import Landed, Prepared, conflicts_with, land_merge, prepare_merge
+from workspaces.landing import land_merge
+from workspaces.merge import Landed, Prepared, conflicts_with, prepare_merge
 from workspaces.snapshot import take_snapshot
 from workspaces.workspace import reopen_workspace
 

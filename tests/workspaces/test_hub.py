@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from workspaces.errors import RepositoryUnusable
+from workspaces.errors import RepositoryUnusable, WorkspaceError
 from workspaces.hub import hub_path, open_hub, resolve_base
+from workspaces.merge import target_tip
 
 
 async def test_the_base_is_head_of_what_the_user_sees(repo) -> None:
@@ -145,3 +146,36 @@ async def test_many_loose_objects_become_one_pack(repo, tmp_path: Path) -> None:
     assert len(list((hub.objects / "pack").glob("*.pack"))) == 1
     assert (await hub.git.run("count-objects")).startswith(b"0 objects")
     assert repo.git("count-objects").startswith("40")
+
+
+async def test_a_folder_with_files_is_not_hinted_into_an_empty_base(tmp_path: Path) -> None:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    with pytest.raises(RepositoryUnusable) as failed:
+        await resolve_base(folder, None)
+    assert "--allow-empty" in failed.value.hint
+    (folder / "file").write_text("f")
+    with pytest.raises(RepositoryUnusable) as failed:
+        await resolve_base(folder, None)
+    assert "add -A" in failed.value.hint
+    assert "--allow-empty" not in failed.value.hint
+
+
+async def test_a_clone_without_its_files_is_told_how_to_fetch_them(repo, tmp_path: Path) -> None:
+    repo.git("config", "uploadpack.allowFilter", "true")
+    partial = tmp_path / "partial"
+    repo.git("clone", "-q", "--filter=blob:none", "--no-checkout", f"file://{repo.path}", f"{partial}")
+    with pytest.raises(RepositoryUnusable, match="3 files") as failed:
+        await resolve_base(partial, None)
+    hint = failed.value.hint.split(": ", 1)[1].split()
+    assert hint[:3] == ["git", "-C", f"{partial}"]
+    repo.git(*hint[3:], cwd=partial)
+    assert (await resolve_base(partial, None)).branch == "main"
+
+
+async def test_a_repository_that_was_moved_is_said_to_be_gone(station) -> None:
+    station.repo.path.rename(station.repo.path.with_name("moved"))
+    with pytest.raises(WorkspaceError, match="cannot be started") as failed:
+        await target_tip(station.repo.path, "main")
+    assert "timed out" not in f"{failed.value}"
+    assert "moved" in failed.value.hint

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from workspaces.errors import RepositoryUnusable
+from workspaces.errors import RepositoryUnusable, WorkspaceError
+from workspaces.landing import has_landed, land_merge
 from workspaces.merge import (
     Conflicts,
     Landed,
     Prepared,
     Refused,
     conflicts_with,
-    has_landed,
-    land_merge,
     prepare_merge,
     target_tip,
 )
@@ -236,3 +236,23 @@ async def test_nothing_has_landed_in_what_is_not_there(station, tmp_path: Path) 
     assert not await has_landed(station.repo.path, "gone", station.base)
     assert not await has_landed(station.repo.path, "main", "1" * 40)
     assert await has_landed(station.repo.path, "main", station.base)
+
+
+async def test_what_is_missing_is_no_conflict(station) -> None:
+    snapshot = await work(station, **{"readme.txt": "agent\n"})
+    with pytest.raises(WorkspaceError, match="not in") as failed:
+        await conflicts_with(station.hub, target_commit=station.base, snapshot="1" * 40)
+    assert "retry" in failed.value.hint
+    station.repo.put("readme.txt", "user\n")
+    station.repo.commit()
+    blob = station.repo.git("rev-parse", f"{station.base}:readme.txt")
+    for place in (station.hub.objects, station.repo.path / ".git" / "objects"):
+        (place / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(WorkspaceError) as failed:
+        await prepare(station, snapshot)
+    assert "fsck" in failed.value.hint
+    shutil.rmtree(station.hub.path)
+    with pytest.raises(WorkspaceError) as failed:
+        await conflicts_with(station.hub, target_commit=station.base, snapshot=snapshot.commit)
+    assert "timed out" not in f"{failed.value}"
+    assert failed.value.hint
