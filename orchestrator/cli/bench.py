@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import signal
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -17,6 +18,8 @@ from orchestrator.home import Home
 if TYPE_CHECKING:
     from orchestrator.serving.bench import BenchResult
     from orchestrator.serving.latency import Percentiles
+
+T = TypeVar("T")
 
 # Below this share of successes the figures describe the failures, not the engine.
 SUCCESS_SHARE = 0.9
@@ -73,14 +76,32 @@ def bench(
         seed=seed,
         out=out,
     )
-    result = asyncio.run(run_bench(options))
-    good = result.success_share() >= SUCCESS_SHARE
+    result = _until_interrupted(run_bench(options))
     if as_json:
         print_json(result)
-    else:
+    elif result.succeeded:
         for line in _lines(result):
             say(line)
+    if not result.succeeded:
+        return fail(f"no request succeeded at {url}: {_causes(result)}", f"`stationmaster doctor --endpoint {url}` asks it too")
+    good = result.success_share() >= SUCCESS_SHARE
     return 0 if good else fail(f"{result.failed} of {result.requests} requests failed: {_causes(result)}")
+
+
+def _until_interrupted(work: Coroutine[None, None, T]) -> T:
+    """What `work` gives. KeyboardInterrupt after the first SIGINT or SIGTERM, with its requests cancelled and its connections closed."""
+
+    async def cancellable() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(cancellable())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def _causes(result: BenchResult) -> str:

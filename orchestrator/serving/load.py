@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 READ_BUFFER_BYTES = 1 << 20
 """aiohttp's 64 KiB make long streams collapse at high rates (vllm-project/vllm issue 39963)."""
 CONNECT_TIMEOUT_S = 10.0
+UNREACHABLE = "unreachable"
+"""The cause of a request whose connection was refused or could not be made."""
 
 
 class RequestRecord(msgspec.Struct, kw_only=True):
@@ -67,16 +69,28 @@ class _Broken(Exception):
 
 
 async def closed_loop(session: aiohttp.ClientSession, url: str, bodies: Sequence[bytes], *, concurrency: int) -> list[RequestRecord]:
-    """Sends each body to `url`, `concurrency` of them at any time. A failed request is a record with its cause, never an exception."""
+    """Sends each body to `url`, `concurrency` of them at any time. A failed request is a record with its cause, never an exception.
+
+    Once `concurrency` requests in a row found nobody there, the rest are not sent and count as unreachable too.
+    """
     pool = AioPool(size=concurrency)
     records: list[RequestRecord] = []
+    nobody = 0
 
     async def one(index: int, body: bytes) -> None:
-        records.append(await send(session, url, body, index=index))
+        nonlocal nobody
+        if nobody >= concurrency:
+            now = time.monotonic()
+            records.append(RequestRecord(index=index, sent_s=now, ended_s=now, failure=UNREACHABLE))
+            return
+        record = await send(session, url, body, index=index)
+        nobody = nobody + 1 if record.failure == UNREACHABLE else 0
+        records.append(record)
 
+    # Not `spawn`: while it waits for a place it swallows a cancellation, and the request with it.
+    for index, body in enumerate(bodies):
+        pool.spawn_n(one(index, body))  # pyright: ignore[reportUnknownMemberType]
     try:
-        for index, body in enumerate(bodies):
-            await pool.spawn(one(index, body))  # pyright: ignore[reportUnknownMemberType]
         await pool.join()
     except asyncio.CancelledError:
         await pool.cancel()  # pyright: ignore[reportUnknownMemberType]
@@ -98,7 +112,7 @@ async def send(session: aiohttp.ClientSession, url: str, body: bytes, *, index: 
     except TimeoutError:
         record.failure = "time-out"
     except aiohttp.ClientConnectorError:
-        record.failure = "unreachable"
+        record.failure = UNREACHABLE
     except (aiohttp.ClientError, OSError):
         record.failure = "connection lost" if record.status is None else "stream cut"
     except _Broken as broken:
