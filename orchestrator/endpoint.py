@@ -64,6 +64,8 @@ class Endpoint:
         self._changed = changed
         self._full = full
         self._look_now = asyncio.Event()
+        self._ended = ""
+        """The problem, while the station knows that its engine does not run: whoever answers at its address then is a stranger."""
         self._read_at: float | None = None
         self._info_at: float | None = None
         self._has_metrics = True
@@ -84,18 +86,21 @@ class Endpoint:
         """Use this engine from now on; `fresh` when the station has just started it itself. `url` is one that `agents.address` takes."""
         base = api_base(url)
         if fresh or base != self.server.url:
-            self.server.new_engine(fresh=fresh)
-        if self.model is None or base != self.model.url:
+            self.server.new_engine(fresh=fresh, counted=self._counted())
+            self.counted_at_reading = self._counted() if fresh else None
+        if self.model is None:
             self.model = OpenAIModel(base, model=self._settings.model or None, api_key=self._api_key)
             self._models.push_async_callback(self.model.close)
+        else:
+            self.model.move_to(base)  # not another one: agents that wait for the engine hold this
         self.server.url = self.url = base
         self.info, self._info_at, self._has_metrics = None, None, True
-        self.problem = "starting"
+        self.problem, self._ended = "starting", ""
         self.look()
 
     def lost(self, reason: str) -> None:
         """The engine's process has ended."""
-        self.problem = f"down ({reason})"
+        self.problem = self._ended = f"down ({reason})"
         self.look()
 
     def look(self) -> None:
@@ -112,7 +117,8 @@ class Endpoint:
             while True:
                 if self.model is not None:
                     try:
-                        self.problem = await self._probe(session, self.model)
+                        problem = self._ended or await self._probe(session, self.model)
+                        self.problem = self._ended or problem
                         await self._store_count()
                         was_healthy = await self._tell(was_healthy)
                     except StoreFull:  # the reading stands; it is stored with the next one
@@ -145,7 +151,8 @@ class Endpoint:
                     info = await model.info()
                 self.info, self._info_at = info, self._clock.monotonic()
             if self._has_metrics:
-                self._take(await scrape(session, model.url, timeout_s=METRICS_S))
+                counted = self._counted()  # before the engine is asked: what agents have received by now, it has counted
+                self._take(await scrape(session, model.url, timeout_s=METRICS_S), counted)
         except ModelRejected as refused:
             return f"refuses us: {refused}"[:PROBLEM_CHARACTERS]
         except (ModelUnavailable, MetricsTooLong, aiohttp.ClientError, TimeoutError, OSError) as silent:
@@ -162,14 +169,14 @@ class Endpoint:
             return True
         return not self._has_metrics and self._clock.monotonic() - self._info_at >= INFO_EVERY_S
 
-    def _take(self, reading: EngineMetrics | None) -> None:
+    def _take(self, reading: EngineMetrics | None, counted: int) -> None:
         if reading is None:
             self._has_metrics = False
             return
-        self.metrics, self._read_at, self.counted_at_reading = reading, self._clock.monotonic(), self._counted()
+        self.metrics, self._read_at, self.counted_at_reading = reading, self._clock.monotonic(), counted
         if reading.output_tokens is None:
             return
-        if self.server.see(reading.output_tokens):
+        if self.server.see(reading.output_tokens, counted=counted):
             self._info_at = None
 
     async def _store_count(self) -> None:

@@ -69,7 +69,7 @@ class EngineChild:
             await _end(child)
 
     def _argv(self) -> list[str]:
-        # A restarted engine comes back on its former port: agents that wait for it hold that address.
+        # A restarted engine comes back on its former port where it can: whoever else looks at its metrics finds it again.
         argv = [
             sys.executable,
             "-m",

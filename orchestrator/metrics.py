@@ -141,6 +141,10 @@ class ServerCount(msgspec.Struct, kw_only=True):
     """The engine's token counter, less what it showed when this home began to use it; survives restarts of station and engine.
 
     `carried` are the tokens of engine processes that have ended, `baseline` and `last` the counter of the present one. All are stored as a setting.
+
+    What an engine counted between its last reading and its death nobody can ask it any more. Agents may have received tokens of that time:
+    so many it has counted at least, and a sum below that would show a difference that no engine made. So, where another process begins to
+    count, the sum is raised to `counted`, the agents' output tokens at that moment.
     """
 
     url: str = ""
@@ -148,26 +152,29 @@ class ServerCount(msgspec.Struct, kw_only=True):
     baseline: int | None = None
     last: int | None = None
 
-    def see(self, counter: int) -> bool:
+    def see(self, counter: int, *, counted: int) -> bool:
         """Take a reading; whether it is a new process's, which began at 0: a counter below the last reading."""
         restarted = self.last is not None and counter < self.last
         if self.baseline is None or self.last is None:
+            self._carry(0, at_least=counted)
             self.baseline = counter
         elif restarted:
-            self._carry(self.last - self.baseline)
+            self._carry(self.last - self.baseline, at_least=counted - counter)
             self.baseline = 0
         self.last = counter
         return restarted
 
-    def new_engine(self, *, fresh: bool) -> None:
+    def new_engine(self, *, fresh: bool, counted: int) -> None:
         """Another process serves from here on: one that we started (`fresh`: its counter begins at 0), or one whose past is not ours."""
         if self.baseline is not None and self.last is not None:
-            self._carry(self.last - self.baseline)
+            self._carry(self.last - self.baseline, at_least=counted)
+        elif fresh:
+            self._carry(0, at_least=counted)
         self.baseline = self.last = 0 if fresh else None
 
-    def _carry(self, tokens: int) -> None:
+    def _carry(self, tokens: int, *, at_least: int) -> None:
         # A counter that is no counter may rise and fall for ever; the sum must stay a number that can be stored.
-        self.carried = min(self.carried + tokens, MOST)
+        self.carried = min(max(self.carried + tokens, at_least), MOST)
 
     @property
     def output_tokens(self) -> int | None:

@@ -89,24 +89,49 @@ def test_cached_tokens_stay_unknown_until_an_engine_tells() -> None:
 def test_someone_elses_engine_counts_from_where_it_stood() -> None:
     count = ServerCount()
     assert count.output_tokens is None
-    count.see(10_000)
-    count.see(10_400)
+    count.see(10_000, counted=0)
+    count.see(10_400, counted=0)
     assert count.output_tokens == 400
 
 
 def test_a_restarted_engine_goes_on_from_what_was_counted() -> None:
     count = ServerCount()
-    count.see(10_000)
-    count.see(10_400)
-    count.see(25)
-    count.see(30)
+    count.see(10_000, counted=0)
+    count.see(10_400, counted=0)
+    count.see(25, counted=0)
+    count.see(30, counted=0)
     assert count.output_tokens == 430
 
 
 def test_an_engine_we_started_counts_from_zero_even_before_it_was_read() -> None:
     count = ServerCount()
-    count.new_engine(fresh=True)
-    count.see(90)
-    count.new_engine(fresh=True)
-    count.see(10)
+    count.new_engine(fresh=True, counted=0)
+    count.see(90, counted=0)
+    count.new_engine(fresh=True, counted=0)
+    count.see(10, counted=0)
     assert count.output_tokens == 100
+
+
+def test_what_a_killed_engine_counted_after_its_last_reading_is_at_least_what_agents_received() -> None:
+    count = ServerCount()
+    count.new_engine(fresh=True, counted=0)
+    count.see(90, counted=88)
+    count.new_engine(fresh=True, counted=97)
+    assert count.output_tokens == 97
+    count.see(10, counted=104)
+    assert count.output_tokens == 107
+
+
+def test_the_same_for_an_engine_that_somebody_else_restarted() -> None:
+    count = ServerCount()
+    count.see(10_000, counted=0)
+    count.see(10_400, counted=400)
+    count.see(25, counted=430)
+    assert count.output_tokens == 430
+
+
+def test_tokens_of_engines_without_a_counter_are_no_difference_to_one_that_has_one() -> None:
+    count = ServerCount()
+    count.see(10_000, counted=50)
+    count.see(10_400, counted=450)
+    assert count.output_tokens == 450

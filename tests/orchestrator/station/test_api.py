@@ -105,7 +105,7 @@ def test_an_attempt_that_never_was_has_no_log_and_no_diff(idle: Any) -> None:
         idle.client.log("fresh")
     with pytest.raises(UserError, match="no snapshot"):
         idle.client.diff("fresh")
-    with pytest.raises(UserError, match="not approved"):
+    with pytest.raises(UserError, match="queued and cannot be merged"):
         idle.client.merge("fresh")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -325,6 +326,28 @@ def test_an_engine_that_dies_comes_back_and_no_attempt_is_lost(yard: Any) -> Non
     row = yard.wait_state("task", "verified", "failed", "stuck")
     assert (row.state, row.attempt) == ("verified", 1)
     assert sum(isinstance(event.fact, EngineUp) for event in yard.client.events()) == 2
+
+
+def test_agents_follow_an_engine_whose_port_was_taken_to_its_new_one(yard: Any) -> None:
+    yard.script(
+        "task",
+        yard.call("read", path="a.txt"),
+        {"text": "", "filler_tokens": 100, **yard.call("write", path="b.txt", content="x")},
+        yard.submit(),
+    )
+    pid = yard.up("slow")
+    yard.client.add([yard.spec("task")])
+    yard.wait_for(lambda event: isinstance(event.fact, StepCompleted), task="task")
+    engine = next(child for child in psutil.Process(pid).children() if "orchestrator.serving.simulator" in child.cmdline())
+    former = yard.client.status().engine.url
+    os.kill(engine.pid, signal.SIGKILL)
+    psutil.wait_procs([engine], timeout=5)
+    with socket.create_server(("127.0.0.1", int(former.rpartition(":")[2].removesuffix("/v1")))):
+        yard.wait_for(lambda event: isinstance(event.fact, EngineUp) and event.fact.url != former)
+        assert yard.wait_state("task", "verified", "failed", "stuck").state == "verified"
+    totals = yard.client.snapshot().totals
+    assert totals.unattributed_tokens >= 0
+    assert totals.server_output_tokens >= totals.output_tokens
 
 
 def test_no_more_agents_work_than_are_allowed(yard: Any) -> None:
