@@ -4,9 +4,14 @@ ToolFailed          the model: the text goes back to it as a tool result
 ModelUnavailable    the scheduler: the engine is down or refuses; the attempt waits and is not used up
 ModelFault          the loop: this one reply is broken (cut stream, no finish reason); it is asked for again
 ContextTooLong      the loop: the request does not fit the window; never sent again unchanged
+TrajectoryDamaged   the scheduler, as other workspace errors: the attempt ends; what it had said is lost in part
 """
 
 from __future__ import annotations
+
+from pathlib import Path
+
+from workspaces.errors import WorkspaceError
 
 
 class ToolFailed(Exception):
@@ -38,3 +43,15 @@ class ContextTooLong(Exception):
 
 class ModelRejected(Exception):
     """The endpoint refuses this request for good (400, 401, 403, 404): asking again would not help."""
+
+
+class TrajectoryDamaged(WorkspaceError):
+    """A line of an attempt's conversation, other than its last, cannot be read any more. Lines count from 1."""
+
+    def __init__(self, path: Path, *, line: int, reason: str) -> None:
+        super().__init__(
+            f"the conversation cannot go on: line {line} of {path} is damaged ({reason})",
+            hint="`stationmaster retry` begins a new attempt; what is left of this one's files and words stays",
+        )
+        self.path = path
+        self.line = line

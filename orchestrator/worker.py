@@ -186,7 +186,7 @@ class Attempt:
         if number < 1 or not path.exists():
             return [], ""
         view = await self._site.store.read(lambda db: lookups.attempt(db, task, number))
-        return await asyncio.to_thread(Trajectory(path).load), view.failure.message if view and view.failure else ""
+        return await asyncio.to_thread(Trajectory(path).readable), view.failure.message if view and view.failure else ""
 
     def _make_agent(self, workspace: Workspace, history: list[Message]) -> Agent:
         endpoint, spec = self._site.endpoint, self._claim.spec

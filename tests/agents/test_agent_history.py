@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.errors import TrajectoryDamaged
 from agents.history import INTERRUPTED, open_calls, well_formed
 from agents.messages import Assistant, Message, System, ToolCall, ToolResult, Usage, User
 from agents.scripted import calls, says
@@ -234,8 +235,23 @@ def test_an_open_submission_survives_loading(tmp_path: Path) -> None:
 def test_a_broken_line_further_up_is_an_error_not_a_shorter_history(tmp_path: Path) -> None:
     path = tmp_path / "1.jsonl"
     path.write_bytes(b"{}\n" + msgspec.json.encode(User(text="u")) + b"\n")
-    with pytest.raises(ValueError, match="line 1"):
+    with pytest.raises(TrajectoryDamaged, match=r"line 1 of .*1\.jsonl"):
         Trajectory(path).load()
+
+
+@pytest.mark.parametrize("damage", [b"\0" * 40, b'{"role": "user", "te', b"[" * 100_000, b"\xff\xfe", b'{"role": "nobody"}'])
+def test_a_damaged_line_hides_none_of_the_others_from_those_who_look_back(tmp_path: Path, damage: bytes) -> None:
+    trajectory = Trajectory(tmp_path / "1.jsonl")
+    trajectory.append(MIXED)
+    lines = trajectory.path.read_bytes().split(b"\n")
+    lines[1] = damage
+    trajectory.path.write_bytes(b"\n".join(lines) + b'{"role": "us')
+    before = trajectory.path.read_bytes()
+    assert trajectory.readable() == [MIXED[0], *MIXED[2:]]
+    with pytest.raises(TrajectoryDamaged, match="line 2"):
+        trajectory.load()
+    assert trajectory.path.read_bytes() == before
+    assert Trajectory(tmp_path / "none.jsonl").readable() == []
 
 
 def test_what_a_full_disk_took_of_a_step_is_taken_back(tmp_path: Path) -> None:
