@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 from starlette.applications import Starlette
@@ -20,16 +20,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.errors import IllegalTransition, UserError
 from orchestrator.events import Event
+from orchestrator.requests import Malformed, body, expect_resolved, number
 from orchestrator.store import StoreFull
 from orchestrator.task import TaskSpec
 from orchestrator.views import DiffDocument, LogDocument, MergeView, Snapshot, StatusDocument, TaskDetail, TaskRow
 from workspaces.errors import WorkspaceError
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 HEARTBEAT_S = 5.0
-BODY_BYTES = 16 << 20
 
 
 class Service(Protocol):
@@ -83,6 +82,7 @@ def make_app(service: Service, token: str) -> ASGIApp:
             Route("/v1/tasks/{task}/{verb}", routes.command, methods=["POST"]),
         ],
         exception_handlers={
+            Malformed: _malformed,
             UserError: _refused,
             WorkspaceError: _refused,
             IllegalTransition: _conflict,
@@ -121,22 +121,21 @@ class Routes:
         return _json(await self._service.status())
 
     async def snapshot(self, request: Request) -> Response:
-        return _json(await self._service.snapshot(_number(request, "after") or 0))
+        return _json(await self._service.snapshot(number(request, "after") or 0))
 
     async def task(self, request: Request) -> Response:
         return _json(await self._service.task(request.path_params["task"]))
 
     async def log(self, request: Request) -> Response:
-        return _json(
-            await self._service.log(request.path_params["task"], attempt=_number(request, "attempt"), step=_number(request, "step"))
-        )
+        return _json(await self._service.log(request.path_params["task"], attempt=number(request, "attempt"), step=number(request, "step")))
 
     async def diff(self, request: Request) -> Response:
         since = request.query_params.get("since_last_look", "") not in {"", "0"}
         return _json(await self._service.diff(request.path_params["task"], since_last_look=since))
 
     async def add(self, request: Request) -> Response:
-        asked = await _body(request, _Tasks)
+        asked = await body(request, _Tasks)
+        expect_resolved(asked.tasks)
         return _json({"added": await self._service.add(asked.tasks)})
 
     async def stop(self, _: Request) -> Response:
@@ -149,22 +148,22 @@ class Routes:
             case "cancel":
                 return _json(await service.cancel(task))
             case "retry":
-                return _json(await service.retry(task, (await _body(request, _Comment)).comment))
+                return _json(await service.retry(task, (await body(request, _Comment)).comment))
             case "approve":
                 return _json(await service.approve(task))
             case "reject":
-                return _json(await service.reject(task, (await _body(request, _Comment)).comment))
+                return _json(await service.reject(task, (await body(request, _Comment)).comment))
             case "merge":
                 return _json(await service.merge(task))
             case "say":
-                return _json(await service.say(task, (await _body(request, _Text)).text))
+                return _json(await service.say(task, (await body(request, _Text)).text))
             case "look":
                 return _json(await service.look(task))
             case _:
                 return _error(404, "no such command", "")
 
     async def events(self, request: Request) -> Response:
-        after, follow = _number(request, "after") or 0, request.query_params.get("follow", "") not in {"", "0"}
+        after, follow = number(request, "after") or 0, request.query_params.get("follow", "") not in {"", "0"}
         batches = self._service.events(after, task=request.query_params.get("task"), follow=follow)
         return StreamingResponse(_lines(batches), media_type="application/x-ndjson")
 
@@ -173,27 +172,6 @@ async def _lines(batches: AsyncIterator[Sequence[Event]]) -> AsyncIterator[bytes
     encode = msgspec.json.Encoder().encode
     async for batch in batches:
         yield b"".join(encode(event) + b"\n" for event in batch) or b"\n"
-
-
-async def _body(request: Request, into: type[T]) -> T:
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > BODY_BYTES:
-            raise UserError(f"the request is larger than {BODY_BYTES >> 20} MiB")
-    try:
-        return msgspec.json.decode(bytes(body) or b"{}", type=into)
-    except msgspec.DecodeError as bad:
-        raise UserError(f"the request is not understood: {bad}") from bad
-
-
-def _number(request: Request, name: str) -> int | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit():
-        raise UserError(f"{name}={text} is no number")
-    return int(text)
 
 
 def _json(document: object, status: int = 200) -> Response:
@@ -207,6 +185,11 @@ def _error(status: int, error: str, hint: str) -> Response:
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, UserError | WorkspaceError)
     return _error(422, str(error), error.hint)
+
+
+async def _malformed(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Malformed)
+    return _error(400, str(error), error.hint)
 
 
 async def _conflict(_: Request, error: Exception) -> Response:
