@@ -29,6 +29,7 @@ LIST_BYTES = 8 << 20
 REFUSAL_BYTES = 1 << 20
 """So much of an error document, or of what came in a stream's place, is read."""
 REFUSAL_S = 10.0
+DEPTH = 10
 
 
 class StatusRefused(Exception):
@@ -73,8 +74,22 @@ def failure(error: Exception, *, max_tokens: int | None) -> Refusal:
     if isinstance(error, StatusRefused):
         return refusal(error.status, error.body, error.headers, max_tokens=max_tokens)
     if isinstance(error, APIConnectionError):
-        return ModelUnavailable(f"cannot reach the endpoint: {words(error.__cause__ or error)}")
+        return ModelUnavailable(unreached(error, str(error.request.url)) or f"cannot reach the endpoint: {words(error.__cause__ or error)}")
     raise error
+
+
+def unreached(error: BaseException, url: str) -> str | None:
+    """Why no connection to `url` came about, in words for a person; None when it was not for lack of a connection."""
+    root, depth = error, 0
+    while (below := root.__cause__ or (None if root.__suppress_context__ else root.__context__)) is not None and depth < DEPTH:
+        root, depth = below, depth + 1
+    if not isinstance(root, OSError):
+        return None
+    # The event loop's own words when several addresses of a host have refused: that error has no number.
+    refused = isinstance(root, ConnectionRefusedError) or "Connect call failed" in str(root)
+    reason = "connection refused" if refused else root.strerror
+    where = urlsplit(url)
+    return f"{reason} at {where.scheme}://{where.netloc}" if reason else None
 
 
 def connection_error() -> type[Exception]:

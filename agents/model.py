@@ -69,10 +69,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """`max_model_len` is the window in tokens, None when the endpoint does not say."""
+    """`max_model_len` is the window in tokens, None when the endpoint does not say; `simulated` when it says that there is no model."""
 
     model: str
     max_model_len: int | None
+    simulated: bool = False
 
 
 class ChatModel(Protocol):
@@ -149,7 +150,8 @@ class OpenAIModel:
             raise ModelRejected(f"{self.url} serves {_names(listed)}" + (f", not {self._named}" if self._named else ""))
         self._model = found.id
         window = found.max_model_len
-        return ModelInfo(model=found.id, max_model_len=window if window is not None and 0 < window <= LONGEST_WINDOW else None)
+        window = window if window is not None and 0 < window <= LONGEST_WINDOW else None
+        return ModelInfo(model=found.id, max_model_len=window, simulated=found.simulated())
 
     async def _listed(self) -> Sequence[ListedModel]:
         client = await self._connected()

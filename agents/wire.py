@@ -119,6 +119,11 @@ def _call(call: ToolCall) -> Mapping[str, object]:
 class ListedModel(msgspec.Struct, frozen=True):
     id: Annotated[str, msgspec.Meta(max_length=500)]
     max_model_len: int | None = None
+    owned_by: object = None
+
+    def simulated(self) -> bool:
+        """Whether the server says that there is no model behind it."""
+        return isinstance(self.owned_by, str) and "simulated" in self.owned_by
 
 
 class ModelList(msgspec.Struct, frozen=True):

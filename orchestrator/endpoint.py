@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agents.address import api_base
+from agents.connection import unreached
 from agents.errors import ModelRejected, ModelUnavailable
 from agents.model import ModelInfo, OpenAIModel
 from orchestrator.clock import Clock
@@ -156,7 +157,8 @@ class Endpoint:
         except ModelRejected as refused:
             return f"refuses us: {refused}"[:PROBLEM_CHARACTERS]
         except (ModelUnavailable, MetricsTooLong, aiohttp.ClientError, TimeoutError, OSError) as silent:
-            return f"does not answer ({str(silent) or type(silent).__name__})"[:PROBLEM_CHARACTERS]
+            reason = unreached(silent, model.url) or str(silent) or type(silent).__name__
+            return f"does not answer ({reason})"[:PROBLEM_CHARACTERS]
         except Exception as odd:
             # Made by what a stranger sent: a fault of ours it may be, but no reason to end all agents.
             log.warning("engine %s cannot be read", model.url, exc_info=True)
@@ -192,7 +194,8 @@ class Endpoint:
         read = self.metrics or EngineMetrics()
         return EngineView(
             url=self.url or self._settings.endpoint,
-            simulated=self._settings.engine == "simulated",
+            simulated=self._settings.engine == "simulated" or (self.info is not None and self.info.simulated),
+            child=self._settings.engine == "simulated",
             model=self.info.model if self.info else None,
             healthy=self.problem is None,
             message=self.problem or "ok",

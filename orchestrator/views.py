@@ -108,6 +108,7 @@ class EngineView(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     simulated: bool
+    """There is no model behind it: it says so itself."""
     model: str | None
     healthy: bool
     message: str
@@ -120,6 +121,8 @@ class EngineView(msgspec.Struct, frozen=True, kw_only=True):
     """0 to 1."""
     output_tokens: int | None = None
     """The engine's own counter, less what it showed when this home began to use it."""
+    child: bool = False
+    """The station's own child (`--engine sim`)."""
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):

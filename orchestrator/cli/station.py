@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json
 from orchestrator.cli.output import count, note, one_line, paint, print_json, rate, say, visible
-from orchestrator.cli.reading import ask, need_home, read
+from orchestrator.cli.reading import POLL_S, ask, need_home, read
 from orchestrator.client import StationClient
 from orchestrator.errors import UserError
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions, spawn_station, station_running, stop_station
+from orchestrator.reader import open_reader
 from orchestrator.version import version
 from orchestrator.views import EngineView, StatusDocument
+
+ENGINE_S = 4.0
 
 
 @click.command()
@@ -41,9 +46,11 @@ def up(
 
         return main(home, options)
     started = start(home, options)
-    document = StationClient(home).status()
+    document = _once_the_engine_was_asked(StationClient(home))
     if document.engine is None:
         note("no engine is named yet, so tasks will wait; `stationmaster down`, then `up --endpoint URL`")
+    elif not document.engine.healthy and not document.engine.child:
+        note(f"the engine {one_line(document.engine.message)}; tasks wait until it can be used")
     if as_json:
         print_json(document)
     else:
@@ -51,10 +58,21 @@ def up(
     return 0
 
 
+def _once_the_engine_was_asked(client: StationClient) -> StatusDocument:
+    """The status, as soon as it says whether the engine answers; it is not waited for for long."""
+    deadline = time.monotonic() + ENGINE_S
+    while True:
+        document = client.status()
+        told = document.engine
+        if told is None or told.child or told.message != "starting" or time.monotonic() > deadline:
+            return document
+        time.sleep(POLL_S)
+
+
 def start(home: Home, options: StationOptions) -> bool:
     """Start a station unless one runs that fits `options`. True when it was started here.
 
-    UserError when the running one works with another endpoint or another number of agents.
+    UserError when the running one works with another endpoint, model or key.
     """
     if station_running(home) is None:
         try:
@@ -69,25 +87,40 @@ def start(home: Home, options: StationOptions) -> bool:
     if options.endpoint is not None and not _same_engine(options.endpoint, status.engine):
         raise UserError(
             f"the station (pid {status.pid}) already runs with another endpoint: {_engine_name(status.engine)}",
-            hint="`stationmaster down` first, or choose another --home",
+            hint=f"`stationmaster down{home.option()}` first, or choose another --home",
         )
+    _need_same_model(home, options, status)
     if options.agents is not None and options.agents != status.agents:
         note(f"the station runs already, with {status.agents} agents; --agents {options.agents} takes effect after `stationmaster down`")
     return False
+
+
+def _need_same_model(home: Home, options: StationOptions, status: StatusDocument) -> None:
+    settings = open_reader(home).settings()
+    hint = f"`stationmaster down{home.option()}` first, or choose another --home"
+    in_use = {settings.model, status.engine.model if status.engine else None}
+    if options.model is not None and options.model not in in_use:
+        raise UserError(
+            f"the station (pid {status.pid}) already runs with another model: {settings.model or 'the first that its endpoint lists'}",
+            hint=hint,
+        )
+    if options.api_key_env is not None and options.api_key_env != settings.api_key_env:
+        taken = f"the key in {settings.api_key_env}" if settings.api_key_env else "no key"
+        raise UserError(f"the station (pid {status.pid}) already runs with {taken}", hint=hint)
 
 
 def _same_engine(endpoint: str, told: EngineView | None) -> bool:
     if told is None:
         return False
     if endpoint == "sim":
-        return told.simulated
+        return told.child
     return endpoint == told.url  # both in the spelling of `config.endpoint_url`
 
 
 def _engine_name(told: EngineView | None) -> str:
     if told is None:
         return "none"
-    return "the simulated engine" if told.simulated else told.url
+    return "its own simulated engine" if told.child else told.url
 
 
 @click.command()

@@ -146,6 +146,37 @@ def test_a_station_with_another_endpoint_is_not_taken_for_this_one(
     assert station.json("list") == []
 
 
+def test_a_simulated_engine_is_called_so_wherever_it_runs(station: Cli, engine: str) -> None:
+    assert station("up", "--endpoint", engine).returncode == 0
+    told = station.json("status")["engine"]
+    assert (told["healthy"], told["simulated"], told["child"]) == (True, True, False)
+    assert "simulated engine" in station("status").stdout
+    refused = station("up", "--engine", "sim")
+    assert refused.returncode == 2
+    assert "another endpoint" in refused.stderr
+
+
+def test_a_running_station_refuses_another_model_or_key(station: Cli, engine: str) -> None:
+    assert station("up", "--endpoint", engine).returncode == 0
+    model = station.json("status")["engine"]["model"]
+    assert station("up", "--model", model).returncode == 0
+    other = station("up", "--model", "another")
+    assert (other.returncode, "another model" in other.stderr) == (2, True)
+    key = station("up", "--api-key-env", "KEY_HERE", KEY_HERE="secret")
+    assert (key.returncode, "runs with no key" in key.stderr) == (2, True)
+
+
+def test_up_says_when_the_engine_cannot_be_used_yet(station: Cli, engine: str) -> None:
+    done = station("up", "--endpoint", "http://127.0.0.1:9")
+    assert done.returncode == 0
+    assert "the engine does not answer (connection refused at http://127.0.0.1:9); tasks wait" in done.stderr
+    assert station("down").returncode == 0
+    unknown = station("up", "--endpoint", engine, "--model", "nomodel")
+    assert unknown.returncode == 0
+    assert "not nomodel" in unknown.stderr
+    assert station.json("status")["engine"]["healthy"] is False
+
+
 def test_up_and_down_may_be_said_twice(station: Cli, engine: str) -> None:
     assert station("up", "--endpoint", engine).returncode == 0
     first = station.json("status")
