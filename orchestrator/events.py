@@ -41,11 +41,14 @@ class AttemptResumed(Fact, frozen=True, kw_only=True, tag="attempt-resumed"):
 
 
 class SnapshotTaken(Fact, frozen=True, kw_only=True, tag="snapshot-taken"):
+    """`left_out` names what lies in the workspace and cannot be taken, as under a name that git refuses."""
+
     commit: str
     files_changed: int
     insertions: int
     deletions: int
     seconds: float
+    left_out: tuple[str, ...] = ()
 
 
 class CheckFinished(Fact, frozen=True, kw_only=True, tag="check-finished"):

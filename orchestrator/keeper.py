@@ -28,6 +28,7 @@ class SnapshotKeeper:
         self._clock = clock
         self._store = store
         self._last_commit = last_commit
+        self._left_out: tuple[str, ...] = ()
         self._pending: asyncio.Task[Snapshot] | None = None
 
     def begin(self, message: str) -> None:
@@ -47,8 +48,8 @@ class SnapshotKeeper:
     async def _take(self, message: str) -> Snapshot:
         started = self._clock.monotonic()
         made = await take_snapshot(self._workspace, message=message)
-        if made.commit != self._last_commit:
-            self._last_commit = made.commit
+        if made.commit != self._last_commit or made.left_out != self._left_out:
+            self._last_commit, self._left_out = made.commit, made.left_out
             await self._store(
                 SnapshotTaken(
                     commit=made.commit,
@@ -56,6 +57,7 @@ class SnapshotKeeper:
                     insertions=made.insertions,
                     deletions=made.deletions,
                     seconds=self._clock.monotonic() - started,
+                    left_out=made.left_out,
                 )
             )
         return made

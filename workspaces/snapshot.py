@@ -3,21 +3,22 @@
 Covers: git runs with the hub's directory, the workspace as its work tree, and an index of the station's own; so configuration,
 filters, hooks, fsmonitor and a `.git` that points elsewhere are never obeyed, and commits, a detached HEAD, a lost `.git`
 or a left-over lock of the agent change nothing. The files of nested repositories are taken in as files.
-Does not cover: files that `.gitignore` names (unless the agent forced them into its own index), and empty folders.
+Does not cover: files that `.gitignore` names (unless the agent forced them into its own index), and empty folders. What git cannot
+hold, or nobody can read, is left out and said to be.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from workspaces.changes import Changes, find_changes
 from workspaces.errors import GitFailed
-from workspaces.git import DIFF_OPTIONS, Git, read_commit
+from workspaces.git import DIFF_OPTIONS, Git, failure, read_commit
 from workspaces.lock import file_lock
 from workspaces.workspace import Workspace, read_marker, verify_folder, write_record
 
@@ -28,18 +29,24 @@ IDENTITY = {
     "GIT_COMMITTER_EMAIL": "stationmaster@localhost",
 }
 NOTHING = "0" * 40
+NAMES = 20
+NAME_CHARACTERS = 120
 SNAPSHOTS = "refs/stationmaster/snapshots"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The counts compare with the base commit, with renames detected, as the diff shows them; binary files count no lines."""
+    """The counts compare with the base commit, with renames detected, as the diff shows them; binary files count no lines.
+
+    `left_out` names what could not be taken, with names too long cut: at most 20, and an "and N more" after them.
+    """
 
     commit: str
     tree: str
     files_changed: int
     insertions: int
     deletions: int
+    left_out: tuple[str, ...] = ()
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,13 +70,26 @@ async def take_snapshot(workspace: Workspace, *, message: str) -> Snapshot:
         last = _last(workspace)
         agent_index = _signature(workspace.path / ".git" / "index")
         changes = await find_changes(workspace, marker.submodules, look_for_forced=last is None or last.agent_index != agent_index)
-        if last is not None and not changes and last.index == _signature(workspace.index) and last.agent_index == agent_index:
+        if last is not None and _nothing_new(workspace, last, changes, agent_index):
             return last.snapshot
-        await _update_index(workspace, changes)
+        left_out = _told(changes.left_out | await _update_index(workspace, changes))
         tree = (await _git(workspace).run("write-tree")).decode().strip()
         snapshot = last.snapshot if last is not None and last.snapshot.tree == tree else await _commit(workspace, last, tree, message)
+        snapshot = replace(snapshot, left_out=left_out)
         _remember(workspace, snapshot, agent_index)
         return snapshot
+
+
+def _nothing_new(workspace: Workspace, last: Record, changes: Changes, agent_index: tuple[int, int, int]) -> bool:
+    if changes.present or changes.removed or _told(changes.left_out) != last.snapshot.left_out:
+        return False
+    return last.index == _signature(workspace.index) and last.agent_index == agent_index
+
+
+def _told(paths: frozenset[bytes]) -> tuple[str, ...]:
+    names = [path.decode("utf-8", "backslashreplace") for path in sorted(paths)[:NAMES]]
+    told = [name if len(name) <= NAME_CHARACTERS else f"{name[:NAME_CHARACTERS]}…" for name in names]
+    return tuple([*told, f"and {len(paths) - NAMES:,} more"] if len(paths) > NAMES else told)
 
 
 def _git(workspace: Workspace) -> Git:
@@ -107,12 +127,19 @@ def _signature(path: Path) -> tuple[int, int, int]:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-async def _update_index(workspace: Workspace, changes: Changes) -> None:
+async def _update_index(workspace: Workspace, changes: Changes) -> frozenset[bytes]:
+    """The paths that git would not take on account of their names."""
     git = _git(workspace)
     if changes.removed:
         await git.run("update-index", "-z", "--force-remove", "--stdin", stdin=_lines(changes.removed))
     if changes.present:
-        await git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_lines(changes.present))
+        arguments = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+        done = await git.attempt(*arguments, stdin=_lines(changes.present))
+        if done.exit_code != 0:
+            raise failure(arguments, done)
+        said = set(done.stderr.split(b"\n")) if b"Ignoring path " in done.stderr else set[bytes]()
+        return frozenset(path for path in changes.present if said and b"Ignoring path " + path.partition(b"\n")[0] in said)
+    return frozenset()
 
 
 def _lines(paths: frozenset[bytes]) -> bytes:

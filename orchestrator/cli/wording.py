@@ -57,7 +57,8 @@ def _task_words(told: AnyFact) -> str:
         case fact.AttemptResumed():
             return f"goes on after step {told.step} (resumption {told.resumption})"
         case fact.SnapshotTaken():
-            return f"snapshot {told.commit[:12]}: {plural(told.files_changed, 'file')}, +{told.insertions} -{told.deletions}"
+            left_out = f"; not taken: {', '.join(told.left_out)}" if told.left_out else ""
+            return f"snapshot {told.commit[:12]}: {plural(told.files_changed, 'file')}, +{told.insertions} -{told.deletions}{left_out}"
         case fact.CheckFinished():
             ended = "ran out of time" if told.exit_code is None else f"exits {told.exit_code}"
             return f"check `{told.command}` {ended} after {told.seconds:.1f} s"

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -395,3 +396,76 @@ async def test_many_workspaces_are_snapshot_at_once_and_one_twice(station) -> No
             tasks = [group.create_task(snap(workspace)) for workspace in (*made, *made)]
         assert [task.result() for task in tasks[:8]] == [task.result() for task in tasks[8:]]
     assert git(station.hub.path, "fsck", "--connectivity-only") == ""
+
+
+async def test_names_that_git_refuses_are_told_of(station) -> None:
+    made = await station.workspace()
+    (made.path / "git~1").write_text("refused on account of Windows\n")
+    (made.path / "good").write_text("good\n")
+    (made.path / ".GIT").mkdir()
+    (made.path / ".GIT" / "x").write_text("x\n")
+    (made.path / "sub").mkdir()
+    (made.path / "sub" / "two\nlines").write_text("fine\n")
+    (made.path / "sub" / ".gitmodules").symlink_to("elsewhere")
+    taken = await snap(made)
+    assert taken.left_out == (".GIT/x", "git~1", "sub/.gitmodules")
+    assert {"good", "sub/two\nlines"} <= station.names(taken.commit)
+    assert await snap(made) == taken
+    (made.path / "git~1").unlink()
+    shutil.rmtree(made.path / ".GIT")
+    (made.path / "sub" / ".gitmodules").unlink()
+    again = await snap(made)
+    assert (again.commit, again.left_out) == (taken.commit, ())
+
+
+async def test_of_many_names_that_git_refuses_a_few_are_told(station) -> None:
+    made = await station.workspace()
+    for number in range(100):
+        (made.path / f"d{number:02}").mkdir()
+        (made.path / f"d{number:02}" / "git~1").write_text("x")
+    taken = await snap(made)
+    assert len(taken.left_out) == 21
+    assert taken.left_out[-1] == "and 80 more"
+
+
+def _dig(folder: Path, name: str, depth: int) -> None:
+    """Too deep for a path: from one folder to the next."""
+    code = f"import os\nfor n in range({depth}):\n os.mkdir('{name}'); os.chdir('{name}')\nopen('f', 'w').write('x')"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
+
+
+def _fill_in(folder: Path) -> None:
+    """Nothing else gets rid of such folders."""
+    subprocess.run(["rm", "-rf", f"{folder}"], check=True)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+async def test_folders_deeper_than_any_path_are_told_of_and_the_rest_is_taken(station, nested: bool) -> None:
+    made = await station.workspace()
+    place = made.path
+    if nested:
+        place = made.path / "inner"
+        place.mkdir()
+        git(place, "init", "-q")
+    _dig(place, "dd", 3_000)
+    (place / "good").write_text("good\n")
+    try:
+        taken = await snap(made)
+        assert ("inner/good" if nested else "good") in station.names(taken.commit)
+        assert len(taken.left_out) == 1
+        assert "dd/dd/dd" in taken.left_out[0]
+        assert len(taken.left_out[0]) < 200
+    finally:
+        _fill_in(place / "dd")
+
+
+async def test_folders_as_deep_as_a_path_goes_are_taken(station) -> None:
+    made = await station.workspace()
+    _dig(made.path, "d", 1_500)
+    (made.path / "d" / "closed").mkdir(mode=0)
+    try:
+        taken = await snap(made)
+        assert "d/" * 1_500 + "f" in station.names(taken.commit)
+        assert taken.left_out == ()
+    finally:
+        _fill_in(made.path / "d")
