@@ -43,7 +43,7 @@ from orchestrator.service import StationService
 from orchestrator.store import Store, StoreFull
 from orchestrator.version import version
 from orchestrator.worker import Site, run_attempt
-from workspaces.checkout import remove_tree
+from workspaces.clone import remove_tree
 
 log = logging.getLogger(__name__)
 

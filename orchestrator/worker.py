@@ -38,7 +38,7 @@ from orchestrator.queue import Claim, Queue
 from orchestrator.store import Store, StoreFailed
 from orchestrator.task import FailureKind
 from workspaces.bubblewrap import open_sandbox
-from workspaces.checkout import Checkout, fresh_checkout
+from workspaces.clone import Checkout, fresh_checkout
 from workspaces.errors import SandboxUnavailable, WorkspaceError
 from workspaces.hub import Hub, open_hub
 from workspaces.sandbox import Sandbox

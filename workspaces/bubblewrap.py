@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from workspaces.checkout import Checkout
+from workspaces.clone import Checkout
 from workspaces.environment import command_environment
 from workspaces.errors import SandboxUnavailable
 from workspaces.local import LocalSandbox

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from workspaces.checkout import fill
+from workspaces.clone import fill
 from workspaces.errors import WorkspaceError
 from workspaces.git import Git
 from workspaces.hub import Hub

@@ -194,9 +194,16 @@ def test_processes_that_a_killed_station_left_behind_end_at_the_next_start(yard:
 def sleepers(pid: int, count: int) -> list[psutil.Process]:
     """The `sleep` commands below a station, once there are so many (`ToolStarted` comes just before they do)."""
     while True:
-        found = [child for child in psutil.Process(pid).children(recursive=True) if child.name() == "sleep"]
+        found = [child for child in psutil.Process(pid).children(recursive=True) if name_of(child) == "sleep"]
         if len(found) >= count:
             return found
+
+
+def name_of(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:  # one of the station's gits, which has just ended
+        return ""
 
 
 def test_a_cancelled_task_stops_at_once_with_its_processes(yard: Any) -> None:

@@ -1,4 +1,4 @@
-"""Checkouts: repositories that borrow the hub's objects, filled with one commit of it.
+"""Clones of the hub that borrow its objects, with one of its commits checked out: workspaces, and fresh checkouts to run checks in.
 
 Covers: no filter and no hook runs, whatever the commit holds; files under Git LFS stay pointers, submodules stay empty folders.
 """

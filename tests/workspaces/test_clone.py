@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from workspaces.checkout import fresh_checkout
+from workspaces.clone import fresh_checkout
 from workspaces.snapshot import take_snapshot
 
 
