@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agents.decoding import NotUnderstood, decoded
 from agents.wire import ModelList
 from orchestrator.serving.bench_result import BenchRepeat, BenchResult, dead, measured, summary
 from orchestrator.serving.load import UNREACHABLE, RequestRecord, closed_loop, open_session
@@ -101,11 +102,11 @@ async def _discover(session: aiohttp.ClientSession, url: str) -> tuple[str | Non
         async with session.get(f"{url}/models", timeout=aiohttp.ClientTimeout(total=30)) as response:
             if response.status != 200:
                 return None, f"http {response.status}"
-            models = msgspec.json.decode(await response.read(), type=ModelList).data
+            models = decoded(await response.read(), ModelList).data
             return (models[0].id, None) if models else (None, "no model")
     except (aiohttp.ClientError, TimeoutError, OSError):
         return None, UNREACHABLE
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except NotUnderstood:
         return None, "no valid answer"
 
 

@@ -117,7 +117,7 @@ async def send(session: aiohttp.ClientSession, url: str, body: bytes, *, index: 
         record.failure = "connection lost" if record.status is None else "stream cut"
     except _Broken as broken:
         record.failure = str(broken)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (ValueError, RecursionError):  # msgspec's errors, and UnicodeDecodeError
         record.failure = "no valid answer"
     record.ended_s = time.monotonic()
     return record

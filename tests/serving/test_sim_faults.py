@@ -57,6 +57,56 @@ async def test_bad_tool_json_breaks_the_arguments(start_engine, fast_profile, tm
         json.loads(answer["message"]["tool_calls"][0]["function"]["arguments"])
 
 
+LS_THEN_NOTE = """
+task = "t"
+[[step]]
+text = "I look."
+[[step.call]]
+tool = "run"
+arguments = { command = "ls" }
+[[step]]
+expect = "a.txt"
+text = "I note."
+[[step.call]]
+tool = "note"
+arguments = { text = "seen" }
+"""
+
+
+def replied(arguments: str, result: str, number: int) -> list[dict]:
+    """A reply of the model in a client's history, and what its call gave."""
+    call = {"id": f"c{number}", "type": "function", "function": {"name": "run", "arguments": arguments}}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "tool_call_id": f"c{number}", "content": result}]
+
+
+@pytest.mark.parametrize("broken", ['{"comma', '{"invalid_arguments": "{\\"comma"}', "[]", '{"a":' + "[" * 5_000])
+async def test_a_step_whose_arguments_could_not_be_read_is_offered_again(start_engine, fast_profile, tmp_path: Path, broken: str):
+    (tmp_path / "t.toml").write_text(LS_THEN_NOTE)
+    url = start_engine("--profile", fast_profile, "--script", str(tmp_path))
+    refused, done = replied(broken, "The arguments are not valid JSON", 1), replied('{"command": "ls"}', "a.txt", 2)
+    for history, says in (
+        ([], "I look."),
+        (refused, "I look."),
+        ([*refused, *refused], "I look."),
+        (done, "I note."),
+        ([*done, *refused], "I note."),
+        ([*refused, *done, *refused], "I note."),
+        ([*done, *done], "This is a simulated engine."),
+    ):
+        body = {"messages": [{"role": "user", "content": "x"}, *history]}
+        _, text = await stream(url, "/v1/chat/completions", body, **{"X-Session-ID": "t"})
+        assert json.loads(text)["choices"][0]["message"]["content"].startswith(says)
+
+
+async def test_replies_without_calls_count_as_steps(start_engine, fast_profile, tmp_path: Path):
+    (tmp_path / "t.toml").write_text('task = "t"\n[[step]]\ntext = "one"\n[[step]]\ntext = "two"\n')
+    url = start_engine("--profile", fast_profile, "--script", str(tmp_path))
+    for said in ({"content": "one"}, {"content": "one", "tool_calls": None}, {"content": "one", "tool_calls": []}):
+        body = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", **said}]}
+        _, text = await stream(url, "/v1/chat/completions", body, **{"X-Session-ID": "t"})
+        assert json.loads(text)["choices"][0]["message"]["content"] == "two"
+
+
 async def test_html_200_is_no_json(start_engine, fast_profile):
     response, text = await stream(start_engine("--profile", fast_profile, "--fault", "html-200"))
     assert (response.status, response.content_type) == (200, "text/html")

@@ -56,26 +56,26 @@ def reply_to_chat(
     script = scripts.get(session or "")
     if script is None and body.ignore_eos:
         return filled(limit, draw)
-    replies = sum(message.role == "assistant" for message in body.messages)
-    reply = _by_script(script, session, replies, body, draw, break_arguments=break_arguments)
+    reply = _by_script(script, session, body, draw, break_arguments=break_arguments)
     missing = min(body.min_tokens, limit) - len(reply.pieces)
     if missing > 0 and reply.finish_reason == "stop":
         return Reply(pieces=[*reply.pieces, *filled(missing, draw).pieces])
     return reply
 
 
-def _by_script(script: Script | None, session: str | None, replies: int, body: ChatBody, draw: Random, *, break_arguments: bool) -> Reply:
+def _by_script(script: Script | None, session: str | None, body: ChatBody, draw: Random, *, break_arguments: bool) -> Reply:
     if script is None:
         task = f"the session `{session[:80]}`" if session else "a request without an `X-Session-ID`"
         return said(
             f"This is a simulated engine, there is no model behind it. It has no script for {task}, so nothing was read, changed or solved."
         )
+    replies, last_result = _progress(body)
     if replies >= len(script.step):
         return said(
             f"This is a simulated engine. Its script for `{script.task}` ended after {len(script.step)} replies, so it has nothing more to propose."
         )
     step = script.step[replies]
-    if step.expect is not None and step.expect not in _last_result(body):
+    if step.expect is not None and step.expect not in last_result:
         return said(
             f"This is a simulated engine. Step {replies + 1} of its script for `{script.task}` expects {step.expect!r} in the last tool result, "
             "which is not there. The script does not fit what happened, so nothing is called."
@@ -83,8 +83,19 @@ def _by_script(script: Script | None, session: str | None, replies: int, body: C
     return scripted(step, draw, break_arguments=break_arguments)
 
 
-def _last_result(body: ChatBody) -> str:
-    return next((message.text() for message in reversed(body.messages) if message.role == "tool"), "")
+def _progress(body: ChatBody) -> tuple[int, str]:
+    """How many replies of the model were understood, and the last tool result to one of them.
+
+    A reply whose arguments were broken, by a fault or by the limit of tokens, has moved nothing: its step is offered again.
+    """
+    replies, result, understood = 0, "", True
+    for message in body.messages:
+        if message.role == "assistant":
+            understood = message.was_understood()
+            replies += understood
+        elif message.role == "tool" and understood:
+            result = message.text()
+    return replies, result
 
 
 def _pieces(kind: PieceKind, text: str, call: int = 0) -> list[Piece]:

@@ -9,6 +9,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from agents.decoding import NotUnderstood
+from agents.decoding import decoded as json_of
 from orchestrator.serving.sim.tokens import TOKEN_BYTES, count_tokens
 
 B = TypeVar("B")
@@ -28,6 +30,33 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(self.content, list):
             return "".join(part.text for part in self.content)
         return self.content or ""
+
+    def was_understood(self) -> bool:
+        """Whether all calls of this reply have arguments that could be read.
+
+        A client that was sent others hands them back as they were, or in an object that only says so (`invalid_arguments`).
+        """
+        try:
+            calls = json_of(self.tool_calls or b"[]", list[SentCall])
+        except NotUnderstood:  # null, or a shape of another API
+            return True
+        return all(_is_meant(call.function.arguments) for call in calls)
+
+
+def _is_meant(arguments: str) -> bool:
+    try:
+        found = json_of(arguments or "{}")
+    except NotUnderstood:
+        return False
+    return isinstance(found, dict) and "invalid_arguments" not in found
+
+
+class SentFunction(msgspec.Struct, frozen=True, kw_only=True):
+    arguments: str = ""
+
+
+class SentCall(msgspec.Struct, frozen=True, kw_only=True):
+    function: SentFunction = SentFunction()
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,8 +118,8 @@ class RequestRefusedError(Exception):
 async def decoded(request: Request, kind: type[B]) -> B:
     """The request's body. Raises RequestRefusedError when it is not what `kind` describes."""
     try:
-        return msgspec.json.decode(await request.body(), type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as bad:
+        return json_of(await request.body(), kind)
+    except NotUnderstood as bad:
         raise RequestRefusedError(400, str(bad)) from bad
 
 
