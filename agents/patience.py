@@ -9,7 +9,9 @@ from types import TracebackType
 from typing import Self
 
 LOOK_S = 1.0
-"""How often it is asked whether the engine works on anything, once `unserved_s` are over."""
+"""How often it is asked whether the engine works on anything."""
+LOOKS = 5
+"""So many answers in a row count: behind one address may be several engines, whose metrics come in turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +22,7 @@ class Patience:
     `wordless_s`  without anything that the model wrote, whatever else comes: queueing for the engine, prefill of a long prompt, or a server
                   that holds back a large argument and sends comments meanwhile. Also the longest wait for the answer's head.
     `idle_s`      without a whole line once the stream has begun: live servers that have nothing to say send comments, or the next token.
-    `unserved_s`  before the first word, when the engine itself says that it works on nothing and that nobody waits.
+    `unserved_s`  before the first word, when the engine itself says, several times, that it works on nothing and that nobody waits.
     `grace_s`     in all, for the rest (usage, `[DONE]`) once the finish reason has come.
     """
 
@@ -46,6 +48,7 @@ class Watch:
         self._has_words = False
         self._ends_at: float | None = None
         self._limit = asyncio.timeout_at(asked_at + patience.wordless_s)
+        self._looks = 0
         self._look: asyncio.TimerHandle | None = self._loop.call_at(asked_at + patience.unserved_s, self._look_at_engine)
         self.reason = ""
 
@@ -79,7 +82,8 @@ class Watch:
     def _look_at_engine(self) -> None:
         if self._limit.expired():
             return
-        if self._unserved():
+        self._looks = self._looks + 1 if self._unserved() else 0
+        if self._looks >= LOOKS:
             self.reason = f"the engine works on nothing, and sent no word in {self._patience.unserved_s:g} s"
             self._limit.reschedule(self._loop.time())
         else:

@@ -38,6 +38,7 @@ INFO_S = 15.0
 """How long the list of models may take; the first time the client's own import is in it."""
 INFO_EVERY_S = 30.0
 """Where there are no metrics, the list of models is what tells whether the engine lives."""
+FRESH_S = 3 * POLL_S
 PROBLEM_CHARACTERS = 300
 SERVER_COUNT = "server-count"
 
@@ -90,7 +91,7 @@ class Endpoint:
             self.server.new_engine(fresh=fresh, counted=self._counted())
             self.counted_at_reading = self._counted() if fresh else None
         if self.model is None:
-            self.model = OpenAIModel(base, model=self._settings.model or None, api_key=self._api_key)
+            self.model = OpenAIModel(base, model=self._settings.model or None, api_key=self._api_key, unserved=self.works_on_nothing)
             self._models.push_async_callback(self.model.close)
         else:
             self.model.move_to(base)  # not another one: agents that wait for the engine hold this
@@ -186,6 +187,12 @@ class Endpoint:
         if encoded != self._stored_count:
             await self._journal.remember(SERVER_COUNT, msgspec.Raw(encoded))
             self._stored_count = encoded
+
+    def works_on_nothing(self) -> bool:
+        """By a reading of these seconds. False when there is none: not known is not idle."""
+        if self.metrics is None or self._read_at is None or self._clock.monotonic() - self._read_at > FRESH_S:
+            return False
+        return self.metrics.running == 0 and self.metrics.waiting == 0
 
     def view(self) -> EngineView | None:
         """None when no endpoint is configured."""

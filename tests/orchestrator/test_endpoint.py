@@ -128,6 +128,32 @@ async def test_metrics_that_no_engine_would_send_are_at_worst_unknown(server: Se
     assert view.running is None
 
 
+@pytest.mark.parametrize(
+    ("metrics", "idle"),
+    [
+        (b"vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n", True),
+        (b"vllm:num_requests_running 1\nvllm:num_requests_waiting 0\n", False),
+        (b"vllm:num_requests_running 0\nvllm:num_requests_waiting 1\n", False),
+        (b"vllm:num_requests_running 0\n", False),
+        (b"vllm:generation_tokens_total 5\n", False),
+        (None, False),
+    ],
+)
+async def test_an_engine_works_on_nothing_only_when_it_says_so(server: Server, watch: Watch, metrics: bytes | None, idle: bool) -> None:
+    server.metrics = metrics
+    watched = await watch(server.url)
+    assert await watched.turn() is None
+    assert watched.endpoint.works_on_nothing() is idle
+
+
+async def test_an_old_reading_says_nothing_of_an_engine(server: Server, watch: Watch, desk: Any) -> None:
+    server.metrics = b"vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n"
+    watched = await watch(server.url)
+    assert await watched.turn() is None
+    await desk.clock.advance(60)
+    assert not watched.endpoint.works_on_nothing()
+
+
 async def test_metrics_without_end_are_a_problem_that_is_shown(server: Server, watch: Watch) -> None:
     server.metrics = b"x" * (9 << 20)
     assert "longer than 8 MiB" in (await (await watch(server.url)).turn() or "")
