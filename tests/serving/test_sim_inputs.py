@@ -1,9 +1,11 @@
 """Profiles, scripts and faults as a person writes them."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from agents.tools.arguments import schemas
 from orchestrator.errors import UserError
 from orchestrator.serving.sim.faults import Fault, Faults, parse_faults
 from orchestrator.serving.sim.profile import load_profile, preset_names
@@ -111,3 +113,17 @@ def test_a_share_hits_about_so_many_requests_the_same_ones_for_the_same_seed():
 def test_a_request_that_is_sent_again_gets_a_new_draw():
     faults = Faults(parse_faults(["http-503=0.5"]), seed=0)
     assert len({bool(faults.of_request(42)) for _ in range(30)}) == 2
+
+
+def test_the_table_of_tools_for_those_who_write_scripts_is_the_agents_own():
+    lines = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text().splitlines()
+    start = lines.index("| tool | arguments | |") + 2
+    table = {}
+    for line in lines[start : start + len(schemas())]:
+        _, tool, arguments, *_ = (cell.strip() for cell in line.split("|"))
+        table[tool.strip("`")] = {name: "(" in rest for name, rest in (part.split("`")[1:] for part in arguments.split(", "))}
+    contract = {}
+    for schema in schemas():
+        parameters = json.loads(bytes(schema.parameters))
+        contract[schema.name] = {name: name not in parameters.get("required", []) for name in parameters["properties"]}
+    assert table == contract

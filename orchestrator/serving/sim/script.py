@@ -1,7 +1,7 @@
 """Scripts: what the simulated model says for a task, step by step.
 
-Step i answers the request whose history holds i replies of the model, so nothing is remembered between requests and an interrupted task goes on
-where it was. A script only proposes tool calls; whether they help is found out by those who run them.
+Step i answers the request whose history holds i replies of the model that could be understood, so nothing is remembered between requests and
+an interrupted task goes on where it was. A script only proposes tool calls; whether they help is found out by those who run them.
 """
 
 from __future__ import annotations
