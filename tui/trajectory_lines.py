@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from agents.decoding import NotUnderstood, decoded
 from agents.messages import Assistant, Message, System, ToolCall, ToolResult, User
 from orchestrator.views import LogDocument
 from tui.foreign import lines_of, one_line
@@ -37,7 +38,7 @@ def read_log(document: LogDocument) -> list[Entry]:
     for raw in document.messages:
         try:
             entries.append(_DECODER.decode(raw))
-        except (msgspec.MsgspecError, UnicodeDecodeError) as bad:
+        except (ValueError, RecursionError) as bad:  # msgspec's errors, and UnicodeDecodeError
             entries.append(Unreadable(reason=str(bad)))
     return entries
 
@@ -117,9 +118,12 @@ def _reply(reply: Assistant, step: int, unfolded: bool) -> list[Line]:
 def _call(call: ToolCall, unfolded: bool) -> list[Line]:
     name = one_line(call.name, limit=60)
     try:
-        arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
-    except (msgspec.MsgspecError, UnicodeError):
+        return _call_of(name, decoded(call.arguments, dict[str, object]), unfolded)
+    except (NotUnderstood, RecursionError):  # the latter for what can be read, but is nested too deeply to be written
         return [line("  ", Span("▸ ", "busy"), Span(name, "strong"), Span(" "), Span(one_line(call.arguments), "warn"))]
+
+
+def _call_of(name: str, arguments: dict[str, object], unfolded: bool) -> list[Line]:
     short = {key: value for key, value in arguments.items() if not (isinstance(value, str) and ("\n" in value or len(value) > 120))}
     head = line("  ", Span("▸ ", "busy"), Span(name, "strong"), Span(" "), *_arguments(short))
     lines: list[Line] = [head]

@@ -136,6 +136,13 @@ def test_arguments_that_are_no_json_are_shown_as_they_are():
     assert "ended by length" in shown
 
 
+@pytest.mark.parametrize("depth", [100, 500, 900, 990, 100_000])
+def test_arguments_nested_deeply_are_shown_in_some_way(depth: int):
+    for arguments in ('{"path":' + "[" * depth, '{"path":' + "[" * depth + "]" * depth + "}"):
+        reply = Assistant(text="", tool_calls=(ToolCall(id="c", name="run", arguments=arguments),), finish_reason="stop")
+        assert "▸ run" in flat(trajectory_lines([reply]))
+
+
 def test_an_unreadable_entry_keeps_its_place():
     raw = [
         msgspec.Raw(b'{"role":"user","text":"a"}'),
