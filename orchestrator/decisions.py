@@ -36,7 +36,7 @@ class Decisions:
         def work(tx: Transaction) -> None:
             current = task_row(tx.db, task)
             if current["state"] not in ENDED:
-                raise UserError(f"task {task} is {current['state']}, it has not ended", hint=f"`stationmaster cancel {task}` ends it")
+                raise UserError(f"task {task} is {current['state']}, it has not ended", hint=way_on(task, current["state"]))
             _expect(current, "queued", "retry")
             _say(tx, current, comment)
             _requeue(tx, current, "retried by hand", base_commit)
@@ -49,7 +49,7 @@ class Decisions:
         def work(tx: Transaction) -> None:
             current = task_row(tx.db, task)
             if current["state"] not in REVIEWABLE:
-                raise UserError(f"task {task} is {current['state']}, not waiting for review", hint="approve what is verified or in-review")
+                raise UserError(f"task {task} is {current['state']}, not waiting for review", hint=way_on(task, current["state"]))
             commit = snapshot_commit(tx, current)
             if commit is None:
                 raise UserError(f"task {task} has no snapshot to approve", hint=f"`stationmaster retry {task}` makes a new attempt")
@@ -119,10 +119,25 @@ def snapshot_commit(tx: Transaction, task: Row) -> str | None:
 
 
 def _expect(task: Row, new: State, command: str) -> None:
-    if new in TRANSITIONS[task["state"]]:
-        return
-    fitting = ", ".join(state for state, following in TRANSITIONS.items() if new in following)
-    raise UserError(f"task {task['id']} is {task['state']}: nothing to {command}", hint=f"{command} works on: {fitting}")
+    if new not in TRANSITIONS[task["state"]]:
+        raise UserError(f"task {task['id']} is {task['state']}: nothing to {command}", hint=way_on(task["id"], task["state"]))
+
+
+def way_on(task: str, state: State) -> str:
+    """What a person can do about a task in that state: the hint beside a refused command."""
+    match state:
+        case "merged":
+            return "it has landed: `git revert` takes it back, `stationmaster add` queues what is missing"
+        case "merging":
+            return "its merge is under way: wait until it has landed or was refused"
+        case "verified" | "in-review":
+            return f"it waits for you: `stationmaster diff {task}`, then `approve` or `reject`"
+        case "conflicted":
+            return f"`stationmaster retry {task}` starts again from the branch as it is now"
+        case "stuck" | "failed" | "cancelled" | "rejected" | "quarantined":
+            return f"`stationmaster retry {task}` starts a new attempt"
+        case _:
+            return f"it is not done yet: `stationmaster show {task}` tells where it is, `stationmaster cancel {task}` stops it"
 
 
 def _say(tx: Transaction, task: Row, text: str) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from orchestrator.decisions import snapshot_commit
+from orchestrator.decisions import snapshot_commit, way_on
 from orchestrator.errors import IllegalTransition, UserError
 from orchestrator.eventlog import Journal, Transaction, storable_text
 from orchestrator.events import MergeLanded, MergeRefused
@@ -50,9 +50,9 @@ class Merges:
         def work(tx: Transaction) -> MergeRecord:
             current = task_row(tx.db, task)
             if current["state"] == "merged":
-                raise UserError(f"task {task} is merged already", hint=f"as {_landed_commit(tx.db, task)}")
+                raise UserError(f"task {task} is merged already, as {_landed_commit(tx.db, task)}", hint=way_on(task, "merged"))
             if current["state"] not in MERGEABLE:
-                raise UserError(f"task {task} is {current['state']} and cannot be merged", hint="merge what is verified or in-review")
+                raise UserError(f"task {task} is {current['state']} and cannot be merged", hint=way_on(task, current["state"]))
             return _begin(tx, current)
 
         return await self._journal.write(work)

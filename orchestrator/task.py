@@ -79,7 +79,9 @@ UNSUCCESSFUL: frozenset[State] = frozenset({"stuck", "failed", "cancelled", "rej
 """It ended, and not well."""
 ENDED: frozenset[State] = frozenset({*UNSUCCESSFUL, *REVIEWABLE, "merged"})
 """No agent will touch it again unless a person asks."""
-STUCK: frozenset[State] = UNSUCCESSFUL - frozenset({"cancelled", "rejected"})
+BY_A_PERSON: frozenset[State] = frozenset({"cancelled", "rejected"})
+"""It ended because a person wanted it to."""
+STUCK: frozenset[State] = UNSUCCESSFUL - BY_A_PERSON
 """It ended badly, and not because a person wanted it to."""
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("taskfile", required=False, type=click.Path(path_type=Path), metavar="[TASKFILE]")
-@click.option("--title", metavar="T", help="One task: its title …")
+@click.option("--title", metavar="T", help="One task: its title (default: the prompt's first line) …")
 @click.option("--prompt", metavar="P", help="… and what the agent is asked to do.")
 @click.option("--id", "name", metavar="ID", help="Its id (default: made from the title).")
 @click.option("--kind", type=click.Choice(get_args(Kind)), help="What sort of work it is (default: coding).")
@@ -64,10 +64,10 @@ def add(
         raise click.UsageError(f"{given[0]} describes one task, so it does not go with a task file")
     if taskfile is not None:
         specs = specs_of_file(taskfile, repo=repo, sandbox=sandbox, home=home)
-    elif title and prompt:
-        specs = _one(home, title, prompt, name, kind or "coding", checks, after, priority or 0, repo, sandbox)
+    elif prompt:
+        specs = _one(home, title or "", prompt, name, kind or "coding", checks, after, priority or 0, repo, sandbox)
     else:
-        raise click.UsageError("give a TASKFILE, or --title and --prompt")
+        raise click.UsageError("give a TASKFILE, or --prompt")
     need_sandbox(sandbox)
     need_new_ids(home, specs)
     added = station(home).add(specs)
@@ -91,6 +91,7 @@ def _one(
 ) -> list[TaskSpec]:
     from orchestrator.taskfile import draft_task
 
-    chosen = name or id_of_title(title, known_ids(home))
+    heading = title or prompt.strip().partition("\n")[0]
+    chosen = name or id_of_title(heading, known_ids(home))
     draft = draft_task(id=chosen, title=title, prompt=prompt, kind=kind, checks=checks, after=after, priority=priority)
     return specs_of_drafts([draft], repo=repo, sandbox=sandbox)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -18,7 +19,7 @@ from orchestrator.cli.dashboard import open_dashboard
 from orchestrator.cli.demoplace import DemoPlace, demo_data, make_place, remove_place
 from orchestrator.cli.intake import sandbox_problem, specs_of_drafts
 from orchestrator.cli.options import with_home, with_json
-from orchestrator.cli.output import fail, note, on_terminal, one_line, paint, print_json, say
+from orchestrator.cli.output import fail, note, on_terminal, one_line, paint, print_json, say, visible
 from orchestrator.cli.result import RunResult, result_of
 from orchestrator.cli.run import follow, hub_of, summary
 from orchestrator.cli.watch import Watch
@@ -45,11 +46,14 @@ def demo(home: Home, as_json: bool, agents: int, how_many: int, seed: int, plain
     """Watch 32 agents at work on a throw-away repository: coding, documents, accounting.
 
     The engine is a simulation that plays prepared replies; everything else is real: files are edited, tests run, ledgers
-    balanced, and every diff can be reviewed and merged. One task fails on purpose. Without --keep nothing stays behind.
+    balanced, and every diff can be reviewed and merged. One task fails on purpose. Without --keep nothing stays behind:
+    the folders that --json names are gone then. The demo's station has a home of its own, so --home changes nothing.
 
     \b
     Example:  stationmaster demo --plain --keep /tmp/look-around
     """
+    if click.get_current_context().get_parameter_source("home") is click.core.ParameterSource.COMMANDLINE:
+        note(f"the demo has a home of its own; {visible(str(home.path))} is not used (--keep DIR says where the demo's is)")
     use_this_python()
     drafts = fair_share(parse_task_file(demo_data() / "tasks.toml"), how_many)
     with terminable():
@@ -100,13 +104,14 @@ def _report(watch: Watch, result: RunResult, place: DemoPlace, *, as_json: bool)
         return
     for line in summary(watch, result, on_purpose=MEANT_TO_FAIL):
         say(line)
-    say(f"{result.max_parallel} agents were at work at once; the engine is a simulation, the diffs and checks are real")
+    were = "agent was" if result.max_parallel == 1 else "agents were"
+    say(f"{result.max_parallel} {were} at work at once; the engine is a simulation, the diffs and checks are real")
     if not place.kept:
         say("nothing is kept; `stationmaster demo --keep DIR` leaves repository and diffs to look at")
         return
-    home = f"--home {place.home.path}"
+    home = f"--home {shlex.quote(str(place.home.path))}"
     first = next((row.id for row in watch.rows.values() if row.state in REVIEWABLE), "TASK")
-    say(f"\nkept in {place.folder}. Next:")
+    say(f"\nkept in {visible(str(place.folder))}. Next:")
     for command in (
         f"review {home}",
         f"diff {first} {home}",

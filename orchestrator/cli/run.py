@@ -19,7 +19,7 @@ from orchestrator.cli.watch import Watch
 from orchestrator.client import StationClient
 from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
-from orchestrator.task import VERIFIED, TaskSpec
+from orchestrator.task import BY_A_PERSON, VERIFIED, TaskSpec
 
 if TYPE_CHECKING:
     from workspaces.sandbox import SandboxKind
@@ -130,14 +130,19 @@ def summary(watch: Watch, result: RunResult, *, on_purpose: frozenset[str] = fro
     """What became of the tasks, in words. `on_purpose`: tasks that are meant to fail."""
     speed = "" if result.tokens_per_s is None else f", {result.tokens_per_s:,.0f} tokens/s"
     took = "" if result.wall_s is None else f" in {result.wall_s:.0f} s"
-    lines = ["", f"{result.verified} of {plural(result.tasks, 'task')} verified, {result.failed} failed{took}{speed}"]
+    stopped = sum(watch.rows[task].state in BY_A_PERSON for task in watch.tasks)
+    ended = f"{result.failed - stopped} failed" + (f", {stopped} cancelled or rejected" if stopped else "")
+    lines = ["", f"{result.verified} of {plural(result.tasks, 'task')} verified, {ended}{took}{speed}"]
     for task in watch.tasks:
         row = watch.rows[task]
         if task in result.not_run:
             lines.append(f"    {one_line(task)}: never started, {one_line(result.not_run[task])} did not succeed")
         elif row.state not in VERIFIED:
-            meant = ", on purpose" if task in on_purpose else ""
+            meant = ", on purpose" if task in on_purpose and row.state == "failed" else ""
             lines.append(f"    {one_line(task)}: {row.state}{meant}" + (f": {one_line(row.failure.message)}" if row.failure else ""))
-    if result.unattributed_tokens:
-        lines.append(f"    the engine counted {result.unattributed_tokens:+,} tokens that no task accounts for")
+    lost = result.unattributed_tokens or 0
+    if lost > 0:
+        lines.append(f"    {lost:,} tokens of the engine reached no agent (replies that were cut off)")
+    elif lost < 0:
+        lines.append(f"    the agents received {-lost:,} tokens more than the engine counted")
     return lines

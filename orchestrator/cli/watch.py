@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from agents.events import ModelReplied
 from orchestrator.client import StationClient
 from orchestrator.events import Event, StateChanged, TaskAdded
-from orchestrator.task import ENDED, SATISFIED, WAITING
+from orchestrator.task import ENDED, LEASED, SATISFIED, WAITING
 from orchestrator.views import EngineView, Snapshot, TaskRow, Totals
 
 POLL_S = 0.4
@@ -54,7 +54,8 @@ class Tally:
             self.max_parallel = max(self.max_parallel, len(self.running))
         else:
             self.running.discard(task)
-        if change.new in ENDED:
+        # What a person does with a task that has ended (review, merge) is no work of the agents.
+        if change.new in ENDED and change.old in {*WAITING, *LEASED}:
             self.ended_at = at
 
 

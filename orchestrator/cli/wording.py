@@ -63,9 +63,8 @@ def _task_words(told: AnyFact) -> str:
             ended = "ran out of time" if told.exit_code is None else f"exits {told.exit_code}"
             return f"check `{told.command}` {ended} after {told.seconds:.1f} s"
         case fact.AttemptEnded():
-            return (
-                f"attempt ended: {told.outcome}{f', {told.failure}' if told.failure else ''}{f': {told.message}' if told.message else ''}"
-            )
+            why = f" ({told.failure})" if told.failure and told.failure != told.outcome else ""
+            return f"attempt ended: {told.outcome}{why}{f': {told.message}' if told.message else ''}"
         case fact.Commented():
             return f"comment: {told.text}"
         case _:

@@ -11,8 +11,11 @@ from orchestrator.cli.output import age, columns, count, on_terminal, one_line, 
 from orchestrator.cli.output import say as say_line
 from orchestrator.cli.reading import read, station
 from orchestrator.home import Home
-from orchestrator.task import ACTIVE, STATES, UNSUCCESSFUL, VERIFIED, State
-from orchestrator.views import AttemptView, CheckOutput, TaskDetail, TaskRow
+from orchestrator.task import ACTIVE, STATES, UNSUCCESSFUL, VERIFIED, FailureKind, State
+from orchestrator.views import AttemptView, CheckOutput, Failure, TaskDetail, TaskRow
+
+# The kind of failure that says no more than the state.
+SAME_WORD: dict[State, tuple[FailureKind, ...]] = {"stuck": ("stuck",), "conflicted": ("conflict",)}
 
 
 @click.command("list")
@@ -61,7 +64,7 @@ def table_of_tasks(rows: list[TaskRow]) -> list[str]:
 
 def state_word(row: TaskRow) -> str:
     """The state, with what a person wants to know at a glance: why it failed, that it is approved."""
-    if row.failure is not None and row.state in UNSUCCESSFUL:
+    if row.failure is not None and row.state in UNSUCCESSFUL and row.failure.kind not in SAME_WORD.get(row.state, ()):
         return f"{row.state} ({row.failure.kind})"
     return f"{row.state}, approved" if row.approved and row.state == "in-review" else row.state
 
@@ -105,7 +108,7 @@ def _detail_lines(detail: TaskDetail) -> Iterator[str]:
     if row.waiting_for:
         yield f"waits for {one_line(row.waiting_for)}"
     if row.failure:
-        yield f"failure: {row.failure.kind}: {visible(row.failure.message)}"
+        yield f"why         {_why(row.failure)}"
     yield f"repository  {visible(detail.repo)}, from {row.base_commit[:12]}, lands on {one_line(detail.target_branch or 'no branch')}"
     if row.after:
         yield f"after       {', '.join(map(one_line, row.after))}"
@@ -124,6 +127,12 @@ def _detail_lines(detail: TaskDetail) -> Iterator[str]:
         yield from ("", "writing now:", *_indented(detail.live_text))
 
 
+def _why(failure: Failure) -> str:
+    """The failure's kind and message; only the message where it says the kind itself."""
+    message = visible(failure.message)
+    return message if message.startswith(failure.kind) else f"{failure.kind}: {message}" if message else failure.kind
+
+
 def _attempt_lines(attempt: AttemptView, allowed: int) -> Iterator[str]:
     took = (
         "at work" if attempt.ended_at is None else f"{age(attempt.ended_at - attempt.started_at)}, {one_line(attempt.outcome or 'ended')}"
@@ -131,7 +140,7 @@ def _attempt_lines(attempt: AttemptView, allowed: int) -> Iterator[str]:
     resumed = f", resumed {plural(attempt.resumptions, 'time')}" if attempt.resumptions else ""
     yield f"attempt {attempt.number} of {allowed}: {took}, {plural(attempt.steps, 'step')}, {count(attempt.output_tokens)} tokens out{resumed}"
     if attempt.failure:
-        yield from _indented(f"{attempt.failure.kind}: {attempt.failure.message}")
+        yield from _indented(_why(attempt.failure))
 
 
 def _check_lines(check: CheckOutput) -> Iterator[str]:
@@ -202,4 +211,4 @@ def tell(row: TaskRow, as_json: bool) -> None:
     say_line(f"{one_line(row.id)} is {state_word(row)}" + (f", waiting for {one_line(row.waiting_for)}" if row.waiting_for else ""))
     if not on_terminal() or not row.failure:
         return
-    say_line(f"    {row.failure.kind}: {visible(row.failure.message)}")
+    say_line(f"    {_why(row.failure)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -237,6 +238,13 @@ def test_a_task_file_may_come_after_a_task_that_is_queued_already(
     assert "did you mean `one`?" in refused.stderr
 
 
+def test_one_task_needs_no_title(station: Cli, engine: str, repo: Path) -> None:
+    assert station("up", "--endpoint", engine).returncode == 0
+    assert station.json("add", "--prompt", "Round half to even\nand say so", "--repo", repo) == {"added": ["round-half-to-even"]}
+    (row,) = station.json("list")
+    assert row["title"] == "Round half to even"
+
+
 def test_work_goes_on_after_the_station_was_killed(station: Cli, repo: Path, task_file: Callable[[str], Path], engine: str) -> None:
     queued = station("run", task_file(tasks("one", "two", "three")), "--repo", repo, "--endpoint", engine, "--agents", "1", "--plain")
     assert queued.returncode == 0, queued.stderr
@@ -320,6 +328,7 @@ def test_a_demo_that_is_ended_early_leaves_nothing(tmp_path: Path) -> None:
 def test_a_small_demo_goes_as_designed_and_can_be_looked_at_afterwards(cli: Cli, tmp_path: Path) -> None:
     done = cli("demo", "--plain", "--json", "--tasks", "6", "--keep", tmp_path / "kept", timeout_s=120)
     assert done.returncode == 0, done.stderr
+    assert f"{cli.home} is not used" in done.stderr
     result = json.loads(done.stdout)
     assert result["tasks"] == 6
     assert set(result["by_kind"]) == {"coding", "document", "accounting"}
@@ -327,6 +336,15 @@ def test_a_small_demo_goes_as_designed_and_can_be_looked_at_afterwards(cli: Cli,
     assert kept.json("status")["running"] is False
     assert len(kept.json("review")) == result["verified"]
     assert not cli.home.exists()
+
+
+def test_the_demos_next_lines_can_be_pasted_wherever_it_is_kept(cli: Cli, tmp_path: Path) -> None:
+    done = cli("demo", "--plain", "--tasks", "1", "--agents", "1", "--keep", tmp_path / "keep it ü", home=False, timeout_s=120)
+    assert done.returncode == 0, done.stderr
+    assert "\n1 agent was at work at once" in done.stdout
+    lines = [line for line in done.stdout.splitlines() if line.startswith("    stationmaster ")]
+    assert lines
+    assert {shlex.split(line)[-1] for line in lines} == {str(tmp_path / "keep it ü" / "home")}
 
 
 def test_a_station_that_is_killed_ends_the_wait_with_a_word(

@@ -97,6 +97,20 @@ def test_time_runs_from_the_first_task_queued_to_the_last_one_ended() -> None:
     assert (tally.began_at, tally.ended_at) == (1.0, 4.0)
 
 
+def test_what_a_person_does_with_an_ended_task_is_not_time_of_the_run() -> None:
+    tally = told(
+        Tally(frozenset({"a", "b"})),
+        ("a", TaskAdded(title="a")),
+        ("b", StateChanged(old="running", new="failed")),
+        ("a", StateChanged(old="claimed-done", new="verified")),
+        ("a", StateChanged(old="verified", new="in-review")),
+        ("b", StateChanged(old="failed", new="cancelled")),
+        ("a", StateChanged(old="in-review", new="merging")),
+        ("a", StateChanged(old="merging", new="merged")),
+    )
+    assert tally.ended_at == 2.0
+
+
 def test_a_reply_without_usage_makes_the_sum_unknown_and_anothers_reply_the_engines_count() -> None:
     tally = told(Tally(frozenset({"a"})), ("a", replied(10)), ("a", replied(None)), ("z", replied(7)))
     assert tally.tokens == {"a": 10}

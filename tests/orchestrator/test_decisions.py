@@ -27,8 +27,9 @@ async def test_a_queued_task_is_cancelled_without_an_attempt(desk: Desk) -> None
     await desk.add("a")
     await desk.decisions.cancel("a")
     assert await desk.queue.claim("station-1", 30) is None
-    with pytest.raises(UserError, match="nothing to cancel"):
+    with pytest.raises(UserError, match="nothing to cancel") as refused:
         await desk.decisions.cancel("a")
+    assert refused.value.hint == "`stationmaster retry a` starts a new attempt"
     await desk.decisions.retry("a")
     assert (await desk.claim()).attempt == 1
 
@@ -46,8 +47,9 @@ async def test_a_retry_forgives_and_brings_the_comment_to_the_agent(desk: Desk) 
 
 async def test_a_task_at_work_is_not_retried(desk: Desk) -> None:
     await desk.add("a")
-    with pytest.raises(UserError, match="has not ended"):
+    with pytest.raises(UserError, match="has not ended") as refused:
         await desk.decisions.retry("a")
+    assert "`stationmaster cancel a` stops it" in refused.value.hint
     await desk.running()
     with pytest.raises(UserError, match="has not ended"):
         await desk.decisions.retry("a")
