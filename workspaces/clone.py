@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import secrets
-import shutil
+import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -60,17 +60,18 @@ async def fill(hub: Hub, folder: Path, *, commit: str, index: Path, branch: str 
 
 
 def remove_tree(folder: Path) -> None:
-    """Also folders that were locked against it, as by `chmod 0`. Blocks. What cannot be removed stays."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.is_dir():
-        return
-    folder.chmod(0o700)
-    for parent, names, _ in os.walk(folder):
-        for name in names:
-            inner = Path(parent, name)
-            if not inner.is_symlink():
-                inner.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    """Also folders that were locked against it, as by `chmod 0`. Blocks. What cannot be removed stays.
+
+    By `rm`, because agents nest folders deeper than Python's own walk can follow.
+    """
+    _quietly("rm", "-rf", "--", f"{folder}")
+    if folder.is_dir():
+        _quietly("chmod", "-R", "u+rwx", "--", f"{folder}")
+        _quietly("rm", "-rf", "--", f"{folder}")
+
+
+def _quietly(*argv: str) -> None:
+    subprocess.run(argv, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _borrow(hub: Hub, git_dir: Path) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
+from workspaces.clone import remove_tree
 from workspaces.environment import command_environment
 from workspaces.errors import SandboxUnavailable
 from workspaces.process import Completed, run_process
@@ -57,7 +57,7 @@ class LocalSandbox:
 
 def _clean_up(token: str, place: str) -> None:
     _sweep(token)
-    shutil.rmtree(place, ignore_errors=True)
+    remove_tree(Path(place))
 
 
 def _sweep(token: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from pathlib import Path
 
-from workspaces.clone import fresh_checkout
+from workspaces.clone import fresh_checkout, remove_tree
 from workspaces.snapshot import take_snapshot
 
 
@@ -88,3 +89,12 @@ async def test_what_a_killed_station_left_there_is_replaced(station, tmp_path: P
     (place / "stale").write_text("")
     async with fresh_checkout(station.hub, path=place, commit=station.base) as checkout:
         assert files(checkout.path) == station.names(station.base)
+
+
+def test_a_tree_deeper_than_pythons_own_walk_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "deep"
+    subprocess.run(
+        ["sh", "-c", f'mkdir "{folder}" && cd "{folder}" && for i in $(seq 1500); do mkdir d && cd d; done; chmod 0 .'], check=True
+    )
+    remove_tree(folder)
+    assert not folder.exists()
