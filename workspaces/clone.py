@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import shutil
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
