@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MIB = 1 << 20
+KIB = 1 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +25,16 @@ class Room:
 def reason_to_wait(room: Room) -> str | None:
     """One short line; None when a task may start."""
     if room.store_full or room.disk_free_bytes < room.disk_floor_bytes:
-        return f"disk: {room.disk_free_bytes // MIB} MiB free, {room.disk_floor_bytes // MIB} MiB needed"
+        return f"disk: {_size(room.disk_free_bytes)} free, {_size(room.disk_floor_bytes)} needed"
     if room.engine_problem is not None:
         return f"engine: {room.engine_problem}"
     if room.at_work >= room.agents:
         return f"agents: {room.at_work} of {room.agents} at work"
     return None
+
+
+def _size(number_bytes: int) -> str:
+    return f"{number_bytes // MIB} MiB" if number_bytes >= 10 * MIB else f"{number_bytes // KIB} KiB"
 
 
 def disk_space(path: Path) -> tuple[int, int]:

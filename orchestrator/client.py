@@ -29,10 +29,11 @@ SILENCE_S = 15.0
 
 
 class StationClient:
-    """Raises StationDown when nothing answers at the home's socket, UserError for what the station refuses."""
+    """Raises StationDown when nothing answers at the home's socket, UserError for what the station refuses. Reads wait for `patience_s`."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, patience_s: float = CALL_S) -> None:
         self.home = home
+        self._patience_s = patience_s
 
     def status(self) -> StatusDocument:
         return self._get("/v1/status", StatusDocument)
@@ -116,7 +117,7 @@ class StationClient:
         return self._post(f"/v1/tasks/{quote(task, safe='')}/{verb}", body, into, limit_s=limit_s)
 
     def _get(self, path: str, into: type[T]) -> T:
-        return msgspec.json.decode(self._call("GET", path, None, CALL_S), type=into)
+        return msgspec.json.decode(self._call("GET", path, None, self._patience_s), type=into)
 
     def _post(self, path: str, body: object, into: type[T], *, limit_s: float = CALL_S) -> T:
         return msgspec.json.decode(self._call("POST", path, msgspec.json.encode(body), limit_s), type=into)

@@ -98,7 +98,7 @@ class Home:
             ) from failed
 
     def _ensure_token(self) -> None:
-        if self.token.exists():
+        if self.read_token() is not None:
             return
         fresh = self.path / f".token.{os.getpid()}"
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

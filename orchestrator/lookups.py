@@ -196,8 +196,16 @@ def _waiting_for(db: Database, found: Row, now: float) -> str | None:
             ended = next((it for it in unmet if it["state"] in UNSUCCESSFUL), None)
             return f"task {ended['id']}, which is {ended['state']}" if ended else f"task {unmet[0]['id']} ({unmet[0]['state']})"
     if found["not_before"] is not None and found["not_before"] > now:
-        return f"its back-off, {found['not_before'] - now:.0f} s more"
+        reason = _last_reason(db, found["id"])
+        return f"its back-off, {found['not_before'] - now:.0f} s more{f', after {reason}' if reason else ''}"
     return None
+
+
+def _last_reason(db: Database, task: str) -> str:
+    """Why the task changed its state last, '' when that was not said."""
+    sql = "SELECT fact ->> 'reason' AS reason FROM event WHERE task = ? AND type = 'state-changed' ORDER BY seq DESC LIMIT 1"
+    found = row(db, sql, (task,))
+    return (found["reason"] or "") if found else ""
 
 
 def _failure(found: Row) -> Failure | None:

@@ -13,7 +13,7 @@ from orchestrator.errors import UserError
 from orchestrator.eventlog import events_after, last_seq
 from orchestrator.events import Event
 from orchestrator.home import Home
-from orchestrator.launch import StationOptions
+from orchestrator.launch import StationOptions, station_running
 from orchestrator.store import Database, open_readonly
 from orchestrator.version import version
 from orchestrator.views import DiffDocument, LogDocument, Snapshot, StationView, StatusDocument, TaskDetail, TaskRow, Totals
@@ -28,10 +28,12 @@ class OfflineReader:
         self.home = home
 
     def status(self) -> StatusDocument:
+        """`running` when a station holds the home: then it is one that does not answer."""
+        holder = station_running(self.home)
         with open_readonly(self.home.database) as db:
             return StatusDocument(
-                running=False,
-                pid=None,
+                running=holder is not None,
+                pid=holder or None,
                 socket=None,
                 version=version(),
                 agents=_settings(db).agents,
@@ -39,6 +41,7 @@ class OfflineReader:
                 engine=None,
                 home=str(self.home.path),
                 totals=_totals(db),
+                warning="" if holder is None else "the station does not answer; what stands here is from its files",
             )
 
     def snapshot(self, after: int = 0) -> Snapshot:
@@ -75,10 +78,10 @@ class OfflineReader:
             return lookups.task_detail(db, task, now=time.time())
 
     def log(self, task: str, *, attempt: int | None = None, step: int | None = None) -> LogDocument:
-        from orchestrator.logbook import log_document
+        from orchestrator.logbook import asked_attempt, log_document
 
         with open_readonly(self.home.database) as db:
-            found = lookups.attempt(db, task, attempt)
+            found = asked_attempt(db, task, attempt)
         return log_document(self.home, task, found, step)
 
     def diff(self, task: str, *, since_last_look: bool = False) -> DiffDocument:
@@ -104,6 +107,11 @@ class OfflineReader:
             return asyncio.run(diff_document(of, open_hub=made))
         except WorkspaceError as failed:
             raise UserError(str(failed), hint=failed.hint) from failed
+
+    def last_seq(self) -> int:
+        """The newest event's number; 0 in a new home."""
+        with open_readonly(self.home.database) as db:
+            return last_seq(db)
 
     def events(self, after: int = 0, *, task: str | None = None, follow: bool = False) -> Iterator[Event]:
         """`follow` is refused: nothing will happen while the station is down."""

@@ -17,7 +17,7 @@ from orchestrator.endpoint import Endpoint
 from orchestrator.eventlog import events_after, last_seq
 from orchestrator.events import Event
 from orchestrator.home import Home
-from orchestrator.logbook import log_document
+from orchestrator.logbook import asked_attempt, log_document
 from orchestrator.merging import MergeQueue
 from orchestrator.metrics import TokenBook
 from orchestrator.queue import Queue
@@ -107,8 +107,8 @@ class StationService:
         return await self.rows.detail(task)
 
     async def log(self, task: str, *, attempt: int | None, step: int | None) -> LogDocument:
-        newest = await self.store.read(lambda db: lookups.attempt(db, task, attempt))
-        return await asyncio.to_thread(log_document, self.home, task, newest, step)
+        found = await self.store.read(lambda db: asked_attempt(db, task, attempt))
+        return await asyncio.to_thread(log_document, self.home, task, found, step)
 
     async def diff(self, task: str, *, since_last_look: bool) -> DiffDocument:
         of = await self.store.read(lambda db: subject(db, task, since_last_look=since_last_look))

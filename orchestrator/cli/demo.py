@@ -20,6 +20,7 @@ from orchestrator.cli.demoplace import DemoPlace, demo_data, make_place, remove_
 from orchestrator.cli.intake import sandbox_problem, specs_of_drafts
 from orchestrator.cli.options import with_home, with_json
 from orchestrator.cli.output import fail, note, on_terminal, one_line, paint, print_json, say, visible
+from orchestrator.cli.reading import READ_S
 from orchestrator.cli.result import RunResult, result_of
 from orchestrator.cli.run import follow, hub_of, summary
 from orchestrator.cli.watch import Watch
@@ -92,7 +93,7 @@ def _start(place: DemoPlace, drafts: list[TaskDraft], *, agents: int, seed: int)
     specs = specs_of_drafts(drafts, repo=place.repo, sandbox="none" if problem else "bubblewrap")
     scripts = str(demo_data() / "scripts")
     spawn_station(place.home, StationOptions(endpoint="sim", agents=agents, sim_script=scripts, sim_profile="demo", sim_seed=seed))
-    client = StationClient(place.home)
+    client = StationClient(place.home, patience_s=READ_S)
     watch = Watch(client, [spec.id for spec in specs], client.snapshot())
     client.add(specs)
     return watch, specs

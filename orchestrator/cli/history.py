@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import click
@@ -10,11 +11,13 @@ import msgspec
 from agents.messages import Assistant, Message, System, ToolResult, User
 from orchestrator.cli.options import with_home, with_json
 from orchestrator.cli.output import clip, on_terminal, one_line, paint, print_json, say, visible
-from orchestrator.cli.reading import need_home, read, station
+from orchestrator.cli.reading import POLL_S, need_home, read, station
 from orchestrator.cli.wording import event_line
-from orchestrator.errors import UserError
-from orchestrator.events import Event
+from orchestrator.errors import StationDown, UserError
+from orchestrator.events import Event, StationStopped
 from orchestrator.home import Home
+from orchestrator.launch import station_running
+from orchestrator.reader import open_reader
 from orchestrator.views import LogDocument
 
 # A tool's result may be a whole file; `--step` and `--json` show all of it.
@@ -27,25 +30,45 @@ RESULT_LINES = 12
 @click.option("--after", default=0, type=click.IntRange(min=0), metavar="SEQ", help="Only what came after this sequence number.")
 @with_json
 @with_home
-def events(home: Home, as_json: bool, task: str | None, follow: bool, after: int) -> None:
-    """What happened, one fact a line, the station's own facts among them.
+def events(home: Home, as_json: bool, task: str | None, follow: bool, after: int) -> int:
+    """What happened, one fact a line, the station's own facts among them. --follow ends when the station is stopped.
 
     \b
     Example:  stationmaster events fix-rounding --follow
     """
     if follow and as_json:
         raise click.UsageError("--follow never ends, so it cannot give one JSON document; leave one of the two out")
+    if task is not None:
+        named = task
+        read(home, lambda reader: reader.task(named))  # refuses a task that is not there
     if follow:
         need_home(home)
-        for event in station(home).events(after, task=task, follow=True):
-            say(event_line(event))
-        return
+        return _follow(home, task, after)
     told = read(home, lambda reader: _stored(reader.events(after, task=task)))
     if as_json:
         print_json(told)
-        return
+        return 0
     for event in told:
         say(event_line(event))
+    return 0
+
+
+def _follow(home: Home, task: str | None, after: int) -> int:
+    """Lines as things happen, until the station is stopped. StationDown when there is none, or it was killed."""
+    client = station(home)
+    client.status()
+    begun = open_reader(home).last_seq()
+    while True:
+        try:
+            for event in client.events(after, task=task, follow=True):
+                after = event.seq
+                say(event_line(event))
+        except StationDown:
+            if any(isinstance(event.fact, StationStopped) for event in open_reader(home).events(begun)):
+                return 0
+            if station_running(home) is None:
+                raise
+        time.sleep(POLL_S)  # it was too slow for us, or we for it: go on after the last line
 
 
 def _stored(told: Iterator[Event]) -> list[Event]:

@@ -31,15 +31,23 @@ class LineOutput:
         self._next_totals = self._began + TOTALS_EVERY_S
         longest = max((width(task) for task in watch.tasks), default=8)
         self._cells = min(longest, NAME_CELLS)
+        self._warning = ""
 
     def tell(self, events: list[Event]) -> None:
-        """Lines for `events`, then the totals when it is time."""
+        """Lines for `events` and for a warning of the station that comes or goes, then the totals when it is time."""
         for event in events:
             if shown(event) and (event.task is None or event.task in self._watch.tally.tasks):
                 self._say(self._line(event))
+        self._tell_warning(self._watch.now.station.warning)
         if time.monotonic() >= self._next_totals:
             self._next_totals = time.monotonic() + TOTALS_EVERY_S
             self._say(self.totals_line())
+
+    def _tell_warning(self, now: str) -> None:
+        # What changes in it by the second (bytes that are free) is the same warning.
+        before, self._warning = self._warning, now
+        if bool(before) != bool(now) or _without_numbers(before) != _without_numbers(now):
+            self._say(f"{self._clock()}  ── " + (f"warning: {one_line(now)}" if now else f"no longer: {one_line(before)}"))
 
     def _line(self, event: Event) -> str:
         name = clip(one_line(event.task or "station"), self._cells)
@@ -60,6 +68,10 @@ class LineOutput:
 
     def _clock(self) -> str:
         return f"{time.monotonic() - self._began:6.1f}s"
+
+
+def _without_numbers(text: str) -> str:
+    return "".join(character for character in text if not character.isdigit())
 
 
 def shown(event: Event) -> bool:

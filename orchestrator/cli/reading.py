@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from orchestrator.cli.output import note, visible
 from orchestrator.client import StationClient
 from orchestrator.errors import StationDown, UserError
 from orchestrator.home import Home
@@ -16,6 +17,7 @@ from orchestrator.store import StoreFailed
 T = TypeVar("T")
 
 START_S = 5.0
+READ_S = 10.0
 POLL_S = 0.05
 
 
@@ -37,8 +39,9 @@ def read(home: Home, question: Callable[[StationClient | OfflineReader], T]) -> 
     need_home(home)
     try:
         return ask(home, question)
-    except StationDown:
-        pass
+    except StationDown as silent:
+        if station_running(home) is not None:
+            note(f"warning: {visible(str(silent))}; what follows is from its files")
     try:
         return question(open_reader(home))
     except StoreFailed as failed:
@@ -46,15 +49,31 @@ def read(home: Home, question: Callable[[StationClient | OfflineReader], T]) -> 
 
 
 def ask(home: Home, question: Callable[[StationClient], T]) -> T:
-    """The station's answer. One that holds the home's lock but does not answer yet is about to: it is waited for. StationDown when none runs."""
+    """The station's answer. One that holds the home's lock but does not answer yet is about to: it is waited for. StationDown when none does."""
     deadline = time.monotonic() + START_S
     while True:
         try:
-            return question(StationClient(home))
-        except StationDown:
-            if station_running(home) is None or time.monotonic() > deadline:
+            return question(StationClient(home, patience_s=READ_S))
+        except StationDown as gone:
+            pid = station_running(home)
+            if pid is None:
                 raise
+            if time.monotonic() > deadline:
+                raise silent_station(home, pid) from gone
         time.sleep(POLL_S)
+
+
+def silent_station(home: Home, pid: int) -> StationDown:
+    """For a station that holds the home's lock and does not answer."""
+    if home.read_token() is None:
+        return StationDown(
+            f"the station (pid {pid}) cannot be asked: {home.token} is empty or missing",
+            hint=f"`kill {pid}`, then `stationmaster up{home.option()}` makes a new one; no work is lost",
+        )
+    return StationDown(
+        f"the station (pid {pid}) of {home.path} does not answer",
+        hint=f"look into {home.log}; `kill -CONT {pid}` wakes one that was stopped, `kill {pid}` ends it, no work is lost",
+    )
 
 
 def station(home: Home) -> StationClient:

@@ -13,6 +13,7 @@ from orchestrator.cli.intake import need_engine, need_new_ids, need_sandbox, spe
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json, with_sandbox
 from orchestrator.cli.output import fail, note, on_terminal, one_line, plural, print_json, say
 from orchestrator.cli.plain import LineOutput
+from orchestrator.cli.reading import READ_S
 from orchestrator.cli.result import RunResult, result_of
 from orchestrator.cli.station import start
 from orchestrator.cli.watch import Watch
@@ -64,7 +65,7 @@ def run(
     need_sandbox(sandbox)
     need_new_ids(home, specs)
     start(home, options)
-    client = StationClient(home)
+    client = StationClient(home, patience_s=READ_S)
     before = client.snapshot()
     added = client.add(specs)
     if wait:

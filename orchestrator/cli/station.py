@@ -166,7 +166,7 @@ def _status_lines(document: StatusDocument, home: Home) -> list[str]:
     where = visible(str(home.path))
     if document.running:
         lines = [
-            f"{paint('running', 'green')}  pid {document.pid}, version {document.version}, up to {document.agents} agents, home {where}"
+            f"{paint('running', 'green') if document.socket else paint('not answering', 'red')}  pid {document.pid}, version {document.version}, up to {document.agents} agents, home {where}"
         ]
     elif not home.exists():
         lines = [f"{paint('down', 'yellow')}  no station has run in {where} yet"]

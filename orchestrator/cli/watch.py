@@ -7,14 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.events import ModelReplied
+from orchestrator.cli.output import note, visible
+from orchestrator.cli.reading import silent_station
 from orchestrator.client import StationClient
+from orchestrator.errors import StationDown
 from orchestrator.events import Event, StateChanged, TaskAdded
+from orchestrator.launch import station_running
 from orchestrator.task import ENDED, LEASED, SATISFIED, WAITING
 from orchestrator.views import EngineView, Snapshot, TaskRow, Totals
 
 POLL_S = 0.4
 # The engine's counter is read a few times a minute at least; a figure older than the last reply would show tokens as missing.
 SETTLE_S = 6.0
+PATIENCE_S = 900.0
 
 
 @dataclass(slots=True)
@@ -90,13 +95,34 @@ class Watch:
         return fresh
 
     def wait(self, told: Callable[[list[Event]], None]) -> None:
-        """Until every task has ended or cannot start any more; `told` gets what happened, a few times a second."""
+        """Until every task has ended or cannot start any more; `told` gets what happened, a few times a second.
+
+        A station that is there and does not answer is waited for, with a word, for `PATIENCE_S`. StationDown when there is none.
+        """
         while True:
-            told(self.poll())
+            told(self._patiently())
             if self.done():
                 break
             time.sleep(POLL_S)
         self._settle()
+
+    def _patiently(self) -> list[Event]:
+        deadline, told = time.monotonic() + PATIENCE_S, False
+        while True:
+            try:
+                fresh = self.poll()
+            except StationDown:
+                pid = station_running(self.client.home)
+                if pid is None or time.monotonic() > deadline:
+                    raise
+                if not told:
+                    note(f"warning: {visible(str(silent_station(self.client.home, pid)))}; waiting for it")
+                told = True
+            else:
+                if told:
+                    note("the station answers again")
+                return fresh
+            time.sleep(POLL_S)
 
     def done(self) -> bool:
         return all(task in self.rows and (self.rows[task].state in ENDED or self.cannot_start(task)) for task in self.tasks)

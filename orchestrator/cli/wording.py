@@ -36,6 +36,9 @@ def _agent_words(told: AnyFact) -> str:
             return f"step {told.step}: the model replied, {tokens} tokens, {plural(told.tool_calls, 'tool call')} ({told.finish_reason})"
         case agent.ToolStarted():
             return f"step {told.step}: {told.summary} …"
+        case agent.ToolFinished(tool="submit", ok=True):
+            # Whether it was right is what the checks say afterwards.
+            return f"step {told.step}: {told.summary}"
         case agent.ToolFinished():
             return f"step {told.step}: {'✓' if told.ok else '✗'} {told.summary} ({told.seconds:.1f} s)"
         case agent.Noted():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 import click
@@ -14,6 +15,7 @@ from orchestrator.home import Home
 from orchestrator.task import ACTIVE, STATES, UNSUCCESSFUL, VERIFIED, FailureKind, State
 from orchestrator.views import AttemptView, CheckOutput, Failure, TaskDetail, TaskRow
 
+LIVE_LINES = 12
 # The kind of failure that says no more than the state.
 SAME_WORD: dict[State, tuple[FailureKind, ...]] = {"stuck": ("stuck",), "conflicted": ("conflict",)}
 
@@ -124,7 +126,14 @@ def _detail_lines(detail: TaskDetail) -> Iterator[str]:
         for text in texts:
             yield from ("", f"{title}:", *_indented(text))
     if detail.live_text:
-        yield from ("", "writing now:", *_indented(detail.live_text))
+        yield from ("", "writing now:", *_indented(tail(detail.live_text)))
+
+
+def tail(text: str) -> str:
+    """The last lines of what a model is writing, wrapped: it may be one line without an end."""
+    room = (columns() or 100) - 4
+    lines = [part for line in visible(text).split("\n") for part in textwrap.wrap(line, room, break_on_hyphens=False) or [""]]
+    return "\n".join(["…", *lines[-LIVE_LINES:]] if len(lines) > LIVE_LINES else lines)
 
 
 def _why(failure: Failure) -> str:

@@ -362,3 +362,72 @@ def test_a_station_that_is_killed_ends_the_wait_with_a_word(
     assert waiting.returncode == 1
     assert said.startswith("error: the station stopped before all tasks had ended")
     assert f"stationmaster up --home {station.home}" in said
+
+
+def test_a_task_or_an_attempt_that_is_not_there_is_refused(station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]) -> None:
+    assert run(station, task_file(tasks("one")), repo, engine).returncode == 0
+    for still_up in (True, False):
+        for args, words in ((("events", "nope"), "there is no task nope"), (("log", "one", "--attempt", "9"), "has no attempt 9")):
+            done = station(*args)
+            assert done.returncode == 2, done.stdout
+            assert words in done.stderr
+        if still_up:
+            assert station("down").returncode == 0
+
+
+def test_a_submission_is_not_called_right_before_the_checks_have_run(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]
+) -> None:
+    assert run(station, task_file(tasks("one")), repo, engine).returncode == 0
+    told = station("events", "one").stdout
+    assert "✓ write one.txt" in told
+    assert "submit Wrote one.txt" in told
+    assert "✓ submit" not in told
+
+
+@pytest.mark.parametrize("of", [(), ("one",)])
+def test_following_ends_with_the_station(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path], of: tuple[str, ...]
+) -> None:
+    assert run(station, task_file(tasks("one")), repo, engine).returncode == 0
+    argv = [*COMMAND, "events", *of, "--follow", "--home", str(station.home)]
+    follow = subprocess.Popen(argv, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert follow.stdout is not None
+    assert follow.stdout.readline()
+    assert station("down").returncode == 0
+    told, said = follow.communicate(timeout=30)
+    assert (follow.returncode, said) == (0, "")
+    assert of or told.splitlines()[-1].endswith("station stopped")
+
+
+def test_a_station_that_is_stopped_like_a_job_is_not_called_down_and_is_waited_for(
+    station: Cli, repo: Path, task_file: Callable[[str], Path], engine: str
+) -> None:
+    assert station("up", "--endpoint", engine).returncode == 0
+    pid = station.json("status")["pid"]
+    argv = [*COMMAND, "run", str(task_file(tasks("one"))), "--repo", str(repo), "--wait", "--plain", "--home", str(station.home)]
+    waiting = subprocess.Popen(argv, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert waiting.stdout is not None
+    assert waiting.stderr is not None
+    assert waiting.stdout.readline()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        told = station("status")
+        assert told.stdout.startswith(f"not answering  pid {pid}")
+        assert f"(pid {pid}) of {station.home} does not answer" in told.stderr
+        assert f"(pid {pid})" in station("up").stderr
+        assert "does not answer" in waiting.stderr.readline()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    out, _ = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0, out
+
+
+def test_a_token_that_was_emptied_is_named_and_the_next_start_makes_another(station: Cli, engine: str) -> None:
+    assert station("up", "--endpoint", engine).returncode == 0
+    pid = station.json("status")["pid"]
+    (station.home / "token").write_text("")
+    assert f"(pid {pid}) cannot be asked: {station.home}/token is empty" in station("status").stderr
+    os.kill(pid, signal.SIGTERM)
+    psutil.Process(pid).wait(20)
+    assert station("up").returncode == 0

@@ -449,7 +449,8 @@ async def test_a_fault_uses_an_attempt_up_and_the_next_waits_a_little(desk: Desk
         start = await desk.read(lambda db: lookups.next_start(db, now=desk.clock.time()))
         assert start is not None
         waits.append(start - desk.clock.time())
-        assert (await desk.row("a")).waiting_for == f"its back-off, {waits[-1]:.0f} s more"
+        reason = f"after checks: attempt {attempt} of 3 is used up"
+        assert (await desk.row("a")).waiting_for == f"its back-off, {waits[-1]:.0f} s more, {reason}"
         await desk.clock.advance(waits[-1])
         assert (await desk.row("a")).waiting_for is None
     assert waits == [1, 2]
