@@ -19,6 +19,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -128,18 +129,43 @@ class Store:
 def open_readonly(path: Path) -> Generator[Database, None, None]:
     """A connection that cannot write, for a home whose station is down (or up: it disturbs nobody).
 
-    What a killed station had committed is seen, also when its write-ahead log was never folded in. All reads inside
-    the `with` see the same state. UserError when there is no file or its schema is not ours; StoreFailed otherwise.
+    What a killed station had committed is seen, also when its write-ahead log was never folded in, and also on a file system
+    that cannot be written. All reads inside the `with` see the same state. UserError when there is no file or its schema is not ours; StoreFailed otherwise.
     """
     if not path.is_file():
         raise UserError(f"no station has worked in {path.parent}", hint="name its home with --home, or start one with `stationmaster up`")
-    with _translated(path), contextlib.closing(_connect(path, "ro")) as db:
+    with _translated(path), _readable(path) as db:
         _expect_our_schema(db, path)
         db.execute("BEGIN")
         try:
             yield db
         finally:
             db.execute("ROLLBACK")
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Generator[Database, None, None]:
+    with contextlib.ExitStack() as at_the_end:
+        db = at_the_end.enter_context(contextlib.closing(_connect(path, "ro")))
+        try:
+            _version(db)
+        except sqlite3.OperationalError as refused:
+            # A write-ahead log needs a file of shared memory beside it, which a read-only file system does not give.
+            if refused.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            db = _elsewhere(path, at_the_end)
+        yield db
+
+
+def _elsewhere(path: Path, at_the_end: contextlib.ExitStack) -> Database:
+    """The file as it lies there when its log is empty, else a copy of both."""
+    log = path.with_name(f"{path.name}-wal")
+    if not log.exists() or not log.stat().st_size:
+        return at_the_end.enter_context(contextlib.closing(_connect(path, "ro", immutable=True)))
+    folder = Path(at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="stationmaster-")))
+    for file in (path, log):
+        shutil.copyfile(file, folder / file.name)
+    return at_the_end.enter_context(contextlib.closing(_connect(folder / path.name, "ro")))
 
 
 def rows(db: Database, sql: str, parameters: Sequence[object] | dict[str, object] = ()) -> list[Row]:
@@ -159,8 +185,8 @@ def _opened(db: Database | None) -> Database:
     return db
 
 
-def _connect(path: Path, mode: str) -> Database:
-    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
+def _connect(path: Path, mode: str, *, immutable: bool = False) -> Database:
+    uri = f"file:{quote(str(path.absolute()))}?mode={mode}{'&immutable=1' if immutable else ''}"
     db = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, cached_statements=256)
     db.row_factory = sqlite3.Row
     db.execute("PRAGMA foreign_keys = ON")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from orchestrator.cli.intake import id_of_title, known_ids, need_new_ids, need_sandbox, specs_of_drafts, specs_of_file
+from orchestrator.cli.intake import id_of_title, known_ids, need_new_ids, need_sandbox, specs_of_drafts, specs_of_file, tell_of_changes
 from orchestrator.cli.options import with_home, with_json, with_sandbox
 from orchestrator.cli.output import one_line, print_json, say
 from orchestrator.cli.reading import station
@@ -70,6 +70,7 @@ def add(
         raise click.UsageError("give a TASKFILE, or --prompt")
     need_sandbox(sandbox)
     need_new_ids(home, specs)
+    tell_of_changes(specs)
     added = station(home).add(specs)
     if as_json:
         print_json({"added": added})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.cli.output import note, visible
 from orchestrator.cli.reading import read
 from orchestrator.errors import UserError
 from orchestrator.home import Home
@@ -18,6 +20,8 @@ from orchestrator.task import TaskSpec
 if TYPE_CHECKING:
     from orchestrator.taskfile import TaskDraft
     from workspaces.sandbox import SandboxKind
+
+STATUS_S = 5.0
 
 
 def specs_of_file(path: Path, *, repo: Path | None, sandbox: SandboxKind, home: Home) -> list[TaskSpec]:
@@ -56,6 +60,27 @@ def need_sandbox(sandbox: SandboxKind) -> None:
             f"bubblewrap does not work here: {problem}",
             hint="`--sandbox none` runs the agents' commands without one, with all your rights: only for work you trust",
         )
+
+
+def tell_of_changes(specs: Sequence[TaskSpec]) -> None:
+    """A warning for each repository whose checkout has changes that no agent will see. Nothing when git does not tell soon."""
+    bases = {spec.repo: spec.base_commit for spec in reversed(specs)}
+    for repo in asyncio.run(_changed(list(bases))):
+        note(f"warning: {visible(repo)} has uncommitted changes; agents work from the commit {bases[repo][:12]} and do not see them")
+
+
+async def _changed(repos: Sequence[str]) -> list[str]:
+    from workspaces.errors import WorkspaceError
+    from workspaces.hub import user_git
+
+    found: list[str] = []
+    for repo in repos:
+        with contextlib.suppress(WorkspaceError):
+            told = await user_git(Path(repo)).attempt(
+                "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty", timeout_s=STATUS_S
+            )
+            found += [repo] if told.exit_code == 0 and told.stdout.strip() else []
+    return found
 
 
 def sandbox_problem() -> str | None:

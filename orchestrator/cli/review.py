@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import click
@@ -22,7 +23,8 @@ from orchestrator.views import DiffDocument, FileView, TaskRow
 @with_json
 @with_home
 def review(home: Home, as_json: bool, task: str | None) -> int:
-    """The diffs that wait for a person. With TASK, in a terminal: the dashboard, opened on it.
+    """The diffs that wait for a person, and apart from them the tasks whose merge met conflicts. With TASK, in a terminal: the
+    dashboard, opened on it.
 
     \b
     Example:  stationmaster review
@@ -38,6 +40,8 @@ def review(home: Home, as_json: bool, task: str | None) -> int:
         print_json(waiting)
         return 0
     for line in _waiting_lines(waiting, home):
+        say(line)
+    for line in _conflicted_lines([row for row in rows if row.state == "conflicted" and task in (None, row.id)], home):
         say(line)
     return 0
 
@@ -69,6 +73,15 @@ def _waiting_lines(waiting: list[TaskRow], home: Home) -> Iterator[str]:
         )
 
 
+def _conflicted_lines(conflicted: list[TaskRow], home: Home) -> Iterator[str]:
+    if not conflicted:
+        return
+    again = f"stationmaster retry {one_line(conflicted[0].id)}{home.option()}"
+    yield from ("", paint(f"conflicted with their branch; `{again}` starts again from the branch as it is now:", "red"))
+    width = max(len(row.id) for row in conflicted)
+    yield from (f"    {one_line(row.id).ljust(width)}  {one_line(row.title)}" for row in conflicted)
+
+
 def _checks(row: TaskRow) -> str:
     passed = sum(check.exit_code == 0 for check in row.checks)
     return f"{passed} of {len(row.checks)} passed" if row.checks else "none"
@@ -83,6 +96,9 @@ def _checks(row: TaskRow) -> str:
 def diff(home: Home, as_json: bool, task: str, stat: bool, since_last_look: bool) -> None:
     """What a task changed, against its base commit.
 
+    Once it is printed to its end it counts as looked at, through a pager or a pipe too: --since-last-look then starts there,
+    and a verified task is in review. --stat and --json are no look, and neither is a diff while the station is down.
+
     \b
     Example:  stationmaster diff fix-rounding --stat
     """
@@ -92,7 +108,8 @@ def diff(home: Home, as_json: bool, task: str, stat: bool, since_last_look: bool
         return
     for line in _stat_lines(document) if stat else _diff_lines(document):
         say(line)
-    if on_terminal() and not stat:
+    sys.stdout.flush()  # a reader that has gone has not seen it
+    if not stat:
         _remember(home, task)
 
 
@@ -200,7 +217,8 @@ def approve(home: Home, as_json: bool, tasks: tuple[str, ...]) -> None:
 @with_json
 @with_home
 def reject(home: Home, as_json: bool, task: str, comment: str) -> None:
-    """Refuse a diff. With a comment the agent tries again; without one the task ends as `rejected`.
+    """Refuse a diff. With a comment the agent tries again, from the target branch as it is now; without one the task ends as
+    `rejected`.
 
     \b
     Example:  stationmaster reject fix-rounding --comment "keep the old signature"

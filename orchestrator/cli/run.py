@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.dashboard import open_dashboard, say_how_to_come_back
-from orchestrator.cli.intake import need_engine, need_new_ids, need_sandbox, specs_of_file
+from orchestrator.cli.intake import need_engine, need_new_ids, need_sandbox, specs_of_file, tell_of_changes
 from orchestrator.cli.options import station_options, with_engine, with_home, with_json, with_sandbox
 from orchestrator.cli.output import fail, note, on_terminal, one_line, plural, print_json, say
 from orchestrator.cli.plain import LineOutput
@@ -64,6 +64,7 @@ def run(
     need_engine(home, options)
     need_sandbox(sandbox)
     need_new_ids(home, specs)
+    tell_of_changes(specs)
     start(home, options)
     client = StationClient(home, patience_s=READ_S)
     before = client.snapshot()

@@ -183,7 +183,7 @@ def cancel(home: Home, as_json: bool, task: str) -> None:
 @with_json
 @with_home
 def retry(home: Home, as_json: bool, task: str, comment: str) -> None:
-    """Queue an ended task again: a new attempt in a new workspace.
+    """Queue an ended task again: a new attempt in a new workspace, from the target branch as it is now.
 
     \b
     Example:  stationmaster retry fix-rounding --comment "half a cent rounds to even"

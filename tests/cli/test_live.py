@@ -97,6 +97,10 @@ def test_from_a_task_file_to_a_merge(station: Cli, engine: str, repo: Path, task
     assert "+++ b/one.txt" in shown
     assert "+done" in shown
     assert "\x1b" not in shown
+    assert {row["id"]: row["state"] for row in station.json("list")}["one"] == "in-review"
+    assert "no difference" in station("diff", "one", "--since-last-look").stdout
+    assert station("diff", "two", "--stat").returncode == 0
+    assert {row["id"]: row["state"] for row in station.json("list")}["two"] == "verified"
     assert station("approve", "one").returncode == 0
     merged = station("merge", "one")
     assert merged.returncode == 0, merged.stderr
@@ -258,11 +262,10 @@ def test_work_goes_on_after_the_station_was_killed(station: Cli, repo: Path, tas
     assert {row["attempt"] for row in station.json("list") if row["id"] != "another-one"} == {1}
 
 
-def follow_until(cli: Cli, enough: Callable[[dict[str, str]], bool]) -> None:
+def follow_until(cli: Cli, enough: Callable[[dict[str, str]], bool], *, after: int = 0) -> None:
     """Until the states by task, as `events --follow` tells them, are enough."""
-    follow = subprocess.Popen(
-        [*COMMAND, "events", "--follow", "--home", str(cli.home)], env=environment(), stdout=subprocess.PIPE, text=True
-    )
+    argv = [*COMMAND, "events", "--follow", "--after", str(after), "--home", str(cli.home)]
+    follow = subprocess.Popen(argv, env=environment(), stdout=subprocess.PIPE, text=True)
     assert follow.stdout is not None
     states: dict[str, str] = {}
     try:
@@ -431,3 +434,63 @@ def test_a_token_that_was_emptied_is_named_and_the_next_start_makes_another(stat
     os.kill(pid, signal.SIGTERM)
     psutil.Process(pid).wait(20)
     assert station("up").returncode == 0
+
+
+def test_a_conflict_is_mended_by_a_retry_that_begins_at_the_branch_as_it_is_now(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]
+) -> None:
+    base = git(repo, "rev-parse", "HEAD")
+    assert run(station, task_file(tasks("one")), repo, engine).returncode == 0
+    (repo / "one.txt").write_text("somebody else was here first\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "meanwhile")
+    moved = git(repo, "rev-parse", "HEAD")
+    assert station("approve", "one").returncode == 0
+    refused = station("merge", "one")
+    assert refused.returncode == 1
+    assert "conflict in one.txt" in refused.stderr
+
+    listed = station("review").stdout
+    assert "nothing waits for review" in listed
+    assert "stationmaster retry one" in listed
+    assert station.json("review") == []
+    again = station("approve", "one")
+    assert (again.returncode, "retry one" in again.stderr) == (2, True)
+    assert "coding, conflicted for " in station("show", "one").stdout
+
+    before = station.json("events")[-1]["seq"]
+    assert station("retry", "one").returncode == 0
+    follow_until(station, lambda states: states.get("one") == "verified", after=before)
+    (row,) = station.json("list")
+    assert (row["attempt"], row["base_commit"]) == (2, moved)
+    assert moved != base
+    assert station("approve", "one").returncode == 0
+    assert station("merge", "one").returncode == 0
+    assert (repo / "one.txt").read_text() == "done\n"
+    assert git(repo, "rev-parse", "HEAD^") == moved
+
+
+def test_changes_that_are_not_committed_are_mentioned(station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path]) -> None:
+    (repo / "untracked.txt").touch()
+    done = run(station, task_file(tasks("one")), repo, engine)
+    assert (done.returncode, done.stderr) == (0, "")
+    (repo / "a.txt").write_text("changed\n")
+    done = station("add", "--prompt", "x", "--repo", repo)
+    assert f"{repo} has uncommitted changes; agents work from the commit {git(repo, 'rev-parse', 'HEAD')[:12]}" in done.stderr
+
+
+@pytest.mark.parametrize("ended", [signal.SIGTERM, signal.SIGKILL])
+def test_a_home_on_a_file_system_that_cannot_be_written_can_be_read(
+    station: Cli, engine: str, repo: Path, task_file: Callable[[str], Path], ended: signal.Signals
+) -> None:
+    assert run(station, task_file(tasks("one")), repo, engine).returncode == 0
+    pid = station.json("status")["pid"]
+    os.kill(pid, ended)
+    psutil.Process(pid).wait(20)
+    (station.home / "station.db-shm").unlink(missing_ok=True)
+    for args in (("list", "--json"), ("diff", "one"), ("log", "one")):
+        argv = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", station.home, station.home, *COMMAND, *args, "--home", station.home]
+        done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+        if "bwrap" in done.stderr:
+            pytest.skip(done.stderr)
+        assert done.returncode == 0, done.stderr
