@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.task import ACTIVE
+from orchestrator.task import ACTIVE, MERGEABLE
 from orchestrator.views import CheckOutput, TaskDetail, TaskRow
 from tui.foreign import one_line
 from tui.format import UNKNOWN, age, changes, counted, duration, grouped, rate, tokens
 from tui.line import BLANK, Line, Span, line
 from tui.marks import state_mark, state_word
+from tui.prose import reflowed
 from tui.trajectory_lines import Entry, block, live_lines, trajectory_lines
 
 
@@ -47,7 +48,7 @@ def fact_lines(row: TaskRow) -> list[Line]:
         lines.append(line(Span("waits for ", "dim"), Span(one_line(row.waiting_for), "warn")))
     if row.failure:
         lines.append(line(Span(f"✘ {row.failure.kind}: ", "bad"), one_line(row.failure.message)))
-    if row.approved:
+    if row.approved and row.state in MERGEABLE:
         lines.append(line(Span("✓ approved", "good"), Span(", m merges it", "dim")))
     if row.merged_commit:
         lines.append(line(Span("✔ merged as ", "good"), row.merged_commit[:12]))
@@ -94,7 +95,7 @@ def _verdict(check: CheckOutput) -> tuple[Span, str]:
 def note_lines(detail: TaskDetail) -> list[Line]:
     """The agent's notes and the comments of people, each under its own mark."""
     lines: list[Line] = []
-    for title, texts in (("notes of the agent", detail.notes), ("comments to the agent", detail.comments)):
+    for title, texts in (("notes of the agent", detail.notes), ("comments to the agent", [*map(reflowed, detail.comments)])):
         if texts:
             lines += [BLANK, line(Span(title, "title"))]
             for text in texts:
@@ -109,7 +110,11 @@ def detail_lines(detail: TaskDetail, entries: Sequence[Entry] | None, *, unfolde
         lines += [BLANK, line(Span("checks", "title")), *check_lines(detail.checks, unfolded=unfolded)]
     if len(detail.attempts) > 1:
         lines += [BLANK, line(Span("attempts", "title")), *map(_attempt_line, _numbered(detail))]
-    lines += [BLANK, line(Span("prompt", "title")), *block(detail.prompt, indent="  ", role=Span(""), most=None if unfolded else 6)]
+    lines += [
+        BLANK,
+        line(Span("prompt", "title")),
+        *block(reflowed(detail.prompt), indent="  ", role=Span(""), most=None if unfolded else 6),
+    ]
     lines += [BLANK, line(Span("trajectory", "title"), Span(_trajectory_note(detail, entries), "gutter"))]
     lines += trajectory_lines(entries or [], unfolded=unfolded)
     if detail.live_text:
