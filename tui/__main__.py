@@ -20,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--task", metavar="ID", help="begin at this task")
     parser.add_argument("--ascii", action="store_true", default=None, help="use ASCII marks only (default: by the locale)")
+    parser.add_argument("--ends-station", action="store_true", help="who leaves is asked first: the station ends with the dashboard")
     given = parser.parse_args(arguments)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _no("the dashboard needs a terminal", "`stationmaster status` and `stationmaster list` print the same as text")
@@ -28,16 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         station.snapshot()
     except UserError as down:
         return _no(str(down), down.hint)
-    return _run(station, given.task, given.ascii)
+    return _run(station, given.task, ascii_only=given.ascii, ends_station=given.ends_station)
 
 
-def _run(station: Station, task: str | None, ascii_only: bool | None) -> int:
+def _run(station: Station, task: str | None, *, ascii_only: bool | None, ends_station: bool) -> int:
     from tui.app import Dashboard
 
     if not sys.stderr.isatty():
         # Textual draws on stderr; a person who sent that elsewhere (2>log) still wants to see the dashboard.
         os.dup2(sys.stdout.fileno(), 2)
-    app = Dashboard(station, task=task, ascii_only=ascii_only)
+    app = Dashboard(station, task=task, ascii_only=ascii_only, ends_station=ends_station)
     app.run()
     return app.return_code or 0
 

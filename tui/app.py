@@ -11,31 +11,38 @@ from textual import on
 from textual.app import App, SystemCommand
 from textual.filter import LineFilter
 from textual.message import Message
-from textual.screen import Screen
+from textual.notifications import Notify
+from textual.screen import ModalScreen, Screen
 
 from tui.client import Feed, SnapshotArrived, Station, StationLost, Trouble
 from tui.desk import CommandDone, CommandFailed, Desk, DetailArrived, DiffArrived, LookFailed
 from tui.filters import AsciiOnly, NoColours, speaks_utf8
 from tui.foreign import one_line
+from tui.format import counted
 from tui.screens.base import Open, ShowMe, StationScreen
+from tui.screens.dialogs import ConfirmDialog
 from tui.screens.fleet import FleetScreen
 from tui.screens.help import HelpScreen
 from tui.screens.review import ReviewScreen
 from tui.screens.task import TaskScreen
-from tui.state import Model, fold, lose, next_after
+from tui.state import Model, counts, fold, lose, next_after
 from tui.theme import THEME
+from tui.verbs import in_keys
 
 TICK_S = 1.0
+REFUSAL_S = 5.0
 
 
 class Dashboard(App[None]):
     """A client of a station like any other: it can leave and come back, the agents go on.
 
+    `ends_station`: whoever opened it ends the station when it is left (the demo), so leaving is asked about while tasks are at work.
     `clock` gives monotonic seconds. `poll_s` and `back_off_s` are the feed's.
     """
 
     TITLE = "Stationmaster"
     CSS_PATH = "dashboard.tcss"
+    NOTIFICATION_TIMEOUT = 3
 
     def __init__(
         self,
@@ -43,6 +50,7 @@ class Dashboard(App[None]):
         *,
         task: str | None = None,
         ascii_only: bool | None = None,
+        ends_station: bool = False,
         clock: Callable[[], float] = time.monotonic,
         poll_s: float = 0.25,
         back_off_s: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0),
@@ -51,6 +59,7 @@ class Dashboard(App[None]):
         self.model = Model()
         self._clock = clock
         self._first_task = task
+        self._ends_station = ends_station
         self._ascii = not speaks_utf8() if ascii_only is None else ascii_only
         self._extra: list[LineFilter] = [*([NoColours()] if self.no_color else []), *([AsciiOnly()] if self._ascii else [])]
         self._feed = Feed(station, self._deliver, poll_s=poll_s, back_off_s=back_off_s)
@@ -106,10 +115,15 @@ class Dashboard(App[None]):
 
     @on(Open)
     def _open(self, message: Open) -> None:
-        screen = TaskScreen(self._desk, message.task) if message.what == "task" else ReviewScreen(self._desk, message.task)
-        if message.instead:
+        """`q` goes back to where the person was: a screen is put on top, unless it is the one just below."""
+        kind = TaskScreen if message.what == "task" else ReviewScreen
+        *below, top = [screen for screen in self.screen_stack if isinstance(screen, StationScreen)]
+        if isinstance(top, kind) and top.selected == message.task:
+            return
+        if below and isinstance(below[-1], kind) and below[-1].selected == message.task and self.screen is top:
             self.pop_screen()
-        self.push_screen(screen)
+        else:
+            self.push_screen(kind(self._desk, message.task))
 
     @on(SnapshotArrived)
     def _take_snapshot(self, message: SnapshotArrived) -> None:
@@ -152,7 +166,13 @@ class Dashboard(App[None]):
 
     @on(CommandFailed)
     def _failed(self, message: CommandFailed) -> None:
-        self.notify(said(message.trouble), title=f"{message.verb} refused", severity="error", timeout=10, markup=False)
+        self.notify(said(message.trouble), severity="error", timeout=REFUSAL_S, markup=False)
+
+    @on(Notify)
+    def _replace_older(self, message: Notify) -> None:
+        """A newer notification takes the place of an older one of its kind: they never pile up over the document."""
+        for older in [known for known in self._notifications if known.severity == message.notification.severity]:
+            self._unnotify(older)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         if isinstance(screen, StationScreen):
@@ -160,14 +180,36 @@ class Dashboard(App[None]):
                 yield SystemCommand(command.title, command.help, command.call)
         yield SystemCommand("Help", "All keys on one page", self.action_help)
         yield SystemCommand("Theme", "Other colours", self.action_change_theme)
-        yield SystemCommand("Leave", "The agents go on", self.action_leave)
+        yield SystemCommand("Leave", f"{self._leaving[0].upper()}{self._leaving[1:]}", self.action_leave)
+
+    @property
+    def _leaving(self) -> str:
+        return "the demo ends" if self._ends_station else "the agents go on"
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen())
+            self.push_screen(HelpScreen(self._leaving))
+
+    def action_help_quit(self) -> None:
+        """ctrl+c: nothing is lost by it, and it says what leaves."""
+        if isinstance(self.screen, ModalScreen):
+            words = "esc goes back"
+        elif isinstance(self.screen, FleetScreen):
+            words = f"q leaves: {self._leaving}"
+        else:
+            words = f"q goes back; on the fleet it leaves: {self._leaving}"
+        self.notify(words, markup=False)
+
+    async def action_quit(self) -> None:
+        self.action_leave()
 
     def action_leave(self) -> None:
-        self.exit()
+        unfinished = unfinished_work(self.model) if self._ends_station else ""
+        if not unfinished or isinstance(self.screen, ConfirmDialog):
+            self.exit()
+        else:
+            question = f"Leaving ends the demo; {unfinished}."
+            self.push_screen(ConfirmDialog("Leave the demo?", question), lambda yes: self.exit() if yes else None)
 
     def action_go_back(self) -> None:
         left = self._station_screen()
@@ -180,5 +222,16 @@ class Dashboard(App[None]):
 
 
 def said(trouble: Trouble) -> str:
-    """A trouble as a notification: what, and on the next line what to do."""
-    return f"{one_line(trouble.message)}\n{one_line(trouble.hint)}" if trouble.hint else one_line(trouble.message)
+    """A trouble as a notification: what, and what to do about it."""
+    return f"{one_line(trouble.message)}; {in_keys(one_line(trouble.hint))}" if trouble.hint else one_line(trouble.message)
+
+
+def unfinished_work(model: Model) -> str:
+    """How much is not done yet, in words; empty when no task works or waits (or nothing is known)."""
+    found = counts(model.queue)
+    parts: list[str] = []
+    if found is not None and found.working:
+        parts.append(f"{counted(found.working, 'agent')} {'is' if found.working == 1 else 'are'} still at work")
+    if found is not None and found.waiting:
+        parts.append(f"{counted(found.waiting, 'task')} still {'waits' if found.waiting == 1 else 'wait'}")
+    return ", ".join(parts)

@@ -11,8 +11,7 @@ from textual.message import Message
 from orchestrator.views import DiffDocument, MergeView, TaskDetail
 from tui.client import EXPECTED, Lane, Station, Trouble, trouble_of
 from tui.trajectory_lines import Entry, read_log
-
-Verb = Literal["approve", "reject", "merge", "cancel", "retry", "say"]
+from tui.verbs import Verb
 
 
 @dataclass

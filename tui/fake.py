@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from agents.messages import Assistant, Message
+from orchestrator.decisions import way_on
 from orchestrator.errors import StationDown, UserError
 from orchestrator.task import ACTIVE, ENDED, REVIEWABLE, STATES, TRANSITIONS, Limits, State
 from orchestrator.views import (
@@ -230,7 +231,7 @@ class FakeStation:
     def retry(self, task: str, comment: str = "") -> TaskRow:
         def retried(known: FakeTask) -> TaskRow:
             if known.row.state not in ENDED:
-                raise UserError(f"task {task} is {known.row.state}, it has not ended", hint=f"`stationmaster cancel {task}` ends it")
+                raise UserError(f"task {task} is {known.row.state}, it has not ended", hint=way_on(task, known.row.state))
             _expect(known.row, "queued", "retry")
             return self._move(known, "queued", comment)
 
@@ -246,7 +247,7 @@ class FakeStation:
     def approve(self, task: str) -> TaskRow:
         def approved(known: FakeTask) -> TaskRow:
             if known.row.state not in REVIEWABLE:
-                raise UserError(f"task {task} is {known.row.state}, not waiting for review", hint="approve what is verified or in-review")
+                raise UserError(f"task {task} is {known.row.state}, not waiting for review", hint=way_on(task, known.row.state))
             if known.row.snapshot_commit is None:
                 raise UserError(f"task {task} has no snapshot to approve", hint=f"`stationmaster retry {task}` makes a new attempt")
             return self.change(task, approved=True, state="in-review")
@@ -257,9 +258,9 @@ class FakeStation:
         def merged(known: FakeTask) -> MergeView:
             row = known.row
             if row.state == "merged":
-                raise UserError(f"task {task} is merged already", hint=f"as {row.merged_commit}")
+                raise UserError(f"task {task} is merged already, as {row.merged_commit}", hint=way_on(task, row.state))
             if "merging" not in TRANSITIONS[row.state]:
-                raise UserError(f"task {task} is {row.state} and cannot be merged", hint="merge what is verified or in-review")
+                raise UserError(f"task {task} is {row.state} and cannot be merged", hint=way_on(task, row.state))
             if not row.approved:
                 hint = f"look at `stationmaster diff {task}`, then `stationmaster approve {task}`"
                 raise UserError(f"task {task} is not approved", hint=hint)
@@ -307,8 +308,7 @@ class FakeStation:
 
 def _expect(row: TaskRow, new: State, command: str) -> None:
     if new not in TRANSITIONS[row.state]:
-        fitting = ", ".join(state for state, following in TRANSITIONS.items() if new in following)
-        raise UserError(f"task {row.id} is {row.state}: nothing to {command}", hint=f"{command} works on: {fitting}")
+        raise UserError(f"task {row.id} is {row.state}: nothing to {command}", hint=way_on(row.id, row.state))
 
 
 def _step(messages: list[Message], step: int) -> list[Message]:

@@ -10,6 +10,8 @@ from tui.line import Line, Role, Span, crop, fit, line, width_of
 from tui.state import STALE_S, Model, Only, chart, counts
 
 CHART_S = 300.0
+SPELT_OUT_FROM, NAMED_FROM = 100, 112
+"""Cells from which the low header has room for whole words, and for the model's name."""
 TALL = 4
 """Rows of the header with large numerals; it has 2 otherwise."""
 
@@ -117,7 +119,9 @@ def _short(model: Model, now: float, width: int) -> Line:
         tail.append(Span("engine unknown" if model.station is None else "no engine", "warn"))
     else:
         old = stale or _engine_stale(model, now)
-        tail += [*_health(engine, old), Span(" "), *_simulated(engine, short=width < 100), *_engine_age(model, now), Span(" ")]
+        tail += [*_health(engine, old), Span(" "), *_simulated(engine, short=width < SPELT_OUT_FROM), *_engine_age(model, now), Span(" ")]
+        if width >= NAMED_FROM and engine.model:
+            tail.append(Span(f"{one_line(engine.model, limit=36)}  ", "dim"))
         tail += _load(engine, old, short=width < 110)
     room = width - width_of(tuple(spans)) - width_of(tuple(tail)) - 1
     if room >= 8:

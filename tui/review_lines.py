@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.views import DiffDocument, FileView, HunkView, TaskDetail
+from orchestrator.task import LEASED, WAITING
+from orchestrator.views import DiffDocument, FileView, HunkView, TaskDetail, TaskRow
+from tui.checks import tally
 from tui.foreign import one_line, visible
-from tui.format import changes, counted, tokens
+from tui.format import UNKNOWN, changes, counted, tokens
 from tui.line import BLANK, Line, Role, Span, line
 from tui.task_lines import check_lines, fact_lines, note_lines, numbers_line
 
@@ -42,9 +44,13 @@ class Document:
     sections: list[Section]
 
 
-def verdict_lines(document: DiffDocument) -> list[Line]:
-    """What a reviewer must know before reading: where it would land, and what is in the way of it."""
+def verdict_lines(document: DiffDocument, row: TaskRow | None = None) -> list[Line]:
+    """What a reviewer must know before reading: where it would land, and what is in the way of it; or that it has landed."""
     target = one_line(document.target or "", limit=100)
+    if row is not None and row.state == "merged":
+        return [line(Span(f"✔ merged into {target} as {(row.merged_commit or UNKNOWN)[:12]}", "good"))]
+    if row is not None and row.state in LEASED:
+        return [line(Span(f"attempt {row.attempt} is at work: this is its change so far", "busy"))]
     lines: list[Line] = []
     if document.target is None:
         lines.append(line(Span("⚠ no branch to land on: HEAD was detached when the task was added", "warn")))
@@ -53,8 +59,18 @@ def verdict_lines(document: DiffDocument) -> list[Line]:
         more = f" and {len(document.conflicts) - 6} more" if len(document.conflicts) > 6 else ""
         lines.append(line(Span(f"✘ conflicts with {target} in {shown}{more}", "alarm")))
     if document.target_moved:
-        lines.append(line(Span(f"⚠ {target} has moved since the base commit {document.base_commit[:12]}", "warn")))
+        rest = "" if document.conflicts else ", no conflicts known"
+        lines.append(line(Span(f"{target} has moved since the base commit {document.base_commit[:12]}{rest}", "dim")))
     return lines
+
+
+def no_diff_line(row: TaskRow) -> Line:
+    """Why a task without a snapshot has no diff; nothing is wrong with that."""
+    if row.state in WAITING:
+        return line(Span("no change to see: it waits for its turn", "dim"))
+    if row.state in LEASED:
+        return line(Span(f"attempt {row.attempt} has begun and changed nothing yet", "dim"))
+    return line(Span("no change: no attempt has left a snapshot", "dim"))
 
 
 def summary(document: DiffDocument) -> Line:
@@ -137,8 +153,13 @@ def _hunk_lines(hunk: HunkView, room: int) -> list[Line]:
 
 def _overview_label(detail: TaskDetail) -> Line:
     checks = detail.row.checks
-    failed = sum(check.exit_code != 0 for check in checks)
-    verdict = Span(f"  ✗ {failed} of {len(checks)}", "bad") if failed else Span(f"  ✓ {len(checks)}", "good")
+    found = tally(checks)
+    if found.failed:
+        verdict = Span(f"  ✗ {found.failed} of {len(checks)}", "bad")
+    elif found.unrun:
+        verdict = Span("  not run yet" if found.unrun == len(checks) else f"  {found.unrun} not run yet", "dim")
+    else:
+        verdict = Span(f"  ✓ {len(checks)}", "good")
     return line(Span("checks, notes", "dim"), *([verdict] if checks else []))
 
 

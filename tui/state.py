@@ -162,6 +162,11 @@ def needs_human(row: TaskRow) -> bool:
     return group(row) in {"human", "review"}
 
 
+def urgent(model: Model, now: float) -> list[str]:
+    """The tasks that need a person, the most urgent first: what cannot go on, then what is ready."""
+    return [task for task in listed(model, Selection(), now) if needs_human(model.tasks[task].row)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     waiting: int

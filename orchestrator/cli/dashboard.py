@@ -34,6 +34,8 @@ def open_dashboard(home: Home, *, task: str | None = None, stays: bool = True) -
     argv = [sys.executable, "-m", "tui", "--home", str(home.path)]
     if task is not None:
         argv += ["--task", task]
+    if not stays:
+        argv.append("--ends-station")
     terminal = termios.tcgetattr(sys.stdin)
     # Ctrl-C belongs to the dashboard while it is on the screen.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -12,7 +12,7 @@ from agents.messages import Assistant, System, ToolCall, ToolResult, User
 from orchestrator.errors import UserError
 from orchestrator.views import CheckOutput, CheckView, Failure, FileView, HunkView
 from tests.tui.conftest import SNAPSHOT, engine, row
-from tests.tui.test_journeys import dashboard, screen_text, told, until
+from tests.tui.test_journeys import dashboard, screen_text, until
 from tui.fake import FakeStation, FakeTask
 from tui.screens.dialogs import CommentDialog, ConfirmDialog
 from tui.screens.review import ReviewScreen
@@ -97,12 +97,18 @@ async def visit(app, pilot, station, task, text):
     fleet.action_review()
     await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and len(app.screen.sections.sections) == 2)
     seen.append(await settled(app, pilot))
-    review, before = app.screen, len(told(app))
+    review, before = app.screen, [notification.identity for notification in app._notifications]
     review.action_approve()
-    await until(pilot, lambda: len(told(app)) > before)
+    await until(pilot, lambda: [known for known in app._notifications if known.identity not in before])
     await until(pilot, lambda: review.query(Toast))
     seen.append(await settled(app, pilot))
-    for ask, dialog, answer in ((review.action_reject, CommentDialog, None), (review.action_cancel_task, ConfirmDialog, False)):
+    dialogs = (
+        ("in-review", review.action_reject, CommentDialog, None),
+        ("queued", review.action_cancel_task, ConfirmDialog, False),
+    )
+    for state, ask, dialog, answer in dialogs:
+        station.change(task, state=state)
+        await until(pilot, lambda state=state: app.model.row(task).state == review.model.row(task).state == state)
         ask()
         await until(pilot, lambda dialog=dialog: isinstance(app.screen, dialog))
         seen.append(await settled(app, pilot))

@@ -3,13 +3,17 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+from msgspec.structs import replace
 from textual import events
 from textual.widgets import Input, TextArea
+from textual.widgets._footer import FooterKey
+from textual.widgets._toast import Toast
 
-from tests.tui.conftest import busy_station, row, to_review
+from orchestrator.views import CheckView
+from tests.tui.conftest import CHECK, FAILED, SNAPSHOT, busy_station, row, to_review
 from tui.app import Dashboard
 from tui.desk import DetailArrived, DiffArrived
-from tui.fake import FakeTask
+from tui.fake import FakeStation, FakeTask
 from tui.line import text_of
 from tui.screens.dialogs import CommentDialog, ConfirmDialog
 from tui.screens.fleet import FleetScreen
@@ -21,6 +25,7 @@ from tui.widgets.header import Banner
 from tui.widgets.pager import Pager
 
 LIMIT_S = 10.0
+UNRUN = [CheckView(command=CHECK, exit_code=None, seconds=None)]
 
 
 @asynccontextmanager
@@ -54,6 +59,11 @@ async def until(pilot, condition):
 
 def told(app):
     return [notification.message for notification in app._notifications]
+
+
+def keys_offered(app):
+    """The keys that stand at the bottom."""
+    return [hint.key_display for hint in app.screen.query(FooterKey) if hint.display]
 
 
 def shown(app):
@@ -120,32 +130,137 @@ async def test_a_merge_that_conflicts_says_so_on_top_and_in_the_answer():
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "ROUND_FLOOR" in shown(app))
         await until(pilot, lambda: "conflicts with main in shop/money.py" in screen_text(app) and "main has moved" in screen_text(app))
         await press(pilot, "m")
-        await until(pilot, lambda: any(message.startswith("task clash is not approved\nlook at ") for message in told(app)))
+        await until(pilot, lambda: "task clash is not approved; look at the diff (v), then a" in told(app))
         await press(pilot, "a", "m")
         await until(pilot, lambda: "clash not merged: conflicts with main: nothing was changed (shop/money.py)" in told(app))
         await until(pilot, lambda: app.model.row("clash").state == "conflicted")
 
 
-async def test_a_refusal_is_shown_with_its_hint():
+async def test_a_key_that_cannot_act_says_why_and_asks_for_nothing():
     station = busy_station()
     async with dashboard(station) as (app, pilot):
-        await press(pilot, "v")
-        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
-        await press(pilot, "a")
-        await until(
-            pilot,
-            lambda: any(
-                "task leap-years is failed, not waiting for review\napprove what is verified or in-review" in message
-                for message in told(app)
-            ),
-        )
+        assert keys_offered(app) == ["enter", "v", "!", "/", "q", "?", "o", "r"]
+        for key, why in (
+            ("c", "cancel: leap-years is failed, nothing is at work"),
+            ("s", "say: leap-years is failed, nobody hears it; r retries with a comment"),
+            ("a", "approve: leap-years is failed"),
+        ):
+            await press(pilot, key)
+            await until(pilot, lambda why=why: told(app) == [why])
+            assert isinstance(app.screen, FleetScreen)
+        await press(pilot, "3", "m")
+        await until(pilot, lambda: told(app) == ["merge: look at split-cents first, with v"])
+        await press(pilot, "2", "g", "r")
+        await until(pilot, lambda: told(app) == ["retry: money-rounding is running; c cancels it first"])
+        assert keys_offered(app)[-2:] == ["c", "s"]
+        await press(pilot, "v", "a")
+        await until(pilot, lambda: told(app) == ["approve: money-rounding is running"])
+        assert station.calls == []
 
 
-async def test_a_diff_that_is_not_there_says_why():
+async def test_a_new_attempt_without_a_change_says_so_calmly():
     station = busy_station()
     async with dashboard(station) as (app, pilot):
         await press(pilot, "1", "v")
-        await until(pilot, lambda: "task queued-01 has no snapshot yet  `stationmaster show queued-01`" in screen_text(app))
+        await until(pilot, lambda: "no change to see: it waits for its turn" in screen_text(app))
+        station.put(to_review("again", checks=FAILED))
+        await until(pilot, lambda: app.model.row("again"))
+        await press(pilot, "q", "0", "3", "G", "v")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "ROUND_FLOOR" in shown(app))
+        assert app.screen.selected == "again"
+        known = station.task("again")
+        fresh = FakeTask(row=replace(known.row, state="running", attempt=2, snapshot_commit=None, checks=UNRUN), prompt=known.prompt)
+        station.put(fresh)
+        await until(pilot, lambda: "attempt 2 has begun and changed nothing yet" in screen_text(app))
+        await until(pilot, lambda: "not run yet" in screen_text(app))
+        assert "ROUND_FLOOR" not in shown(app)
+        assert "✗" not in screen_text(app)
+        assert "✘" not in screen_text(app)
+        station.change("again", snapshot_commit=SNAPSHOT)
+        await until(pilot, lambda: "attempt 2 is at work: this is its change so far" in screen_text(app))
+
+
+async def test_q_goes_back_to_where_one_was():
+    async with dashboard(busy_station()) as (app, pilot):
+        await press(pilot, "3", "v", "t")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen) and "step 3" in shown(app))
+        await press(pilot, "q")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "ROUND_FLOOR" in shown(app))
+        await press(pilot, "t", "v", "t", "v")
+        assert isinstance(app.screen, ReviewScreen)
+        await press(pilot, "q")
+        assert isinstance(app.screen, FleetScreen)
+        await press(pilot, "enter", "v", "t", "q")
+        assert isinstance(app.screen, FleetScreen)
+        await press(pilot, "ctrl+c")
+        await until(pilot, lambda: told(app) == ["q leaves: the agents go on"])
+
+
+async def test_what_came_while_another_screen_was_up_is_asked_for_again():
+    station = busy_station()
+    async with dashboard(station) as (app, pilot):
+        station.hold()
+        await press(pilot, "3", "enter", "v")
+        await until(pilot, lambda: isinstance(app.screen, ReviewScreen))
+        station.release()
+        await until(pilot, lambda: "ROUND_FLOOR" in shown(app))
+        await press(pilot, "q")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen) and "step 3" in shown(app))
+
+
+async def test_after_a_merge_the_review_says_so_and_warns_of_nothing():
+    station = busy_station()
+    landed = to_review("landed")
+    landed.target_moved = True
+    station.put(landed)
+    async with dashboard(station, task="landed") as (app, pilot):
+        await until(pilot, lambda: "main has moved since the base commit 4f1c0a9d2b6e, no conflicts known" in screen_text(app))
+        assert "⚠" not in screen_text(app)
+        await press(pilot, "a", "m")
+        await until(pilot, lambda: "✔ merged into main as c0ffeec0ffee" in screen_text(app))
+        assert "m merges it" not in shown(app)
+        assert "has moved" not in screen_text(app)
+
+
+async def test_leaving_a_demo_at_work_is_asked_once():
+    async with dashboard(busy_station(), ends_station=True) as (app, pilot):
+        await press(pilot, "q")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        assert "Leaving ends the demo; 9 agents are still at work, 12" in screen_text(app)
+        await press(pilot, "n", "question_mark")
+        await until(pilot, lambda: "leave, the demo ends" in screen_text(app))
+        await press(pilot, "q", "q", "y")
+        await until(pilot, lambda: not app.is_running)
+
+
+async def test_a_demo_that_is_done_is_left_at_once():
+    station = FakeStation()
+    station.put(to_review("a"))
+    app = Dashboard(station, ends_station=True)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: isinstance(app.screen, FleetScreen) and app.screen.tasks.ids)
+        await press(pilot, "q")
+    assert app.return_code == 0
+
+
+async def test_a_newer_notification_replaces_the_older_in_one_row_above_the_keys():
+    async with dashboard(busy_station(), size=(80, 24)) as (app, pilot):
+        await press(pilot, "3", "v", "a")
+        await until(pilot, lambda: "split-cents approved; m merges it" in told(app))
+        await press(pilot, "m")
+        await until(pilot, lambda: [message for message in told(app) if message.startswith("split-cents merged into main")] == told(app))
+        await until(pilot, lambda: len(app.screen.query(Toast)) == 1)
+        await until(pilot, lambda: "split-cents merged into main" in screen_text(app).splitlines()[-2])
+
+
+async def test_the_whole_reason_of_the_chosen_task_stands_below_the_list():
+    station = busy_station()
+    station.change("queued-01", waiting_for="its back-off, 25 s more; the engine answered nothing twice")
+    async with dashboard(station, size=(80, 24)) as (app, pilot):
+        await press(pilot, "1")
+        await until(pilot, lambda: "waits for its back-off, 25 s more; the engine answered nothing twice" in screen_text(app))
+        await press(pilot, "4")
+        await until(pilot, lambda: "checks: 1 of 1 checks failed twice: tests.test_calendar, leap day 2000" in screen_text(app))
 
 
 async def test_an_answer_that_comes_before_its_screen_is_there_does_no_harm():
@@ -261,7 +376,14 @@ async def test_jump_to_the_next_that_needs_a_person():
         await press(pilot, "exclamation_mark")
         assert fleet.chosen == "invoice-0398"
         await press(pilot, "2", "exclamation_mark")
-        await until(pilot, lambda: fleet.chosen == "split-cents" and len(fleet.ids) == 32)
+        await until(pilot, lambda: fleet.chosen == "leap-years" and len(fleet.ids) == 32)
+        await press(pilot, "j", "exclamation_mark")
+        assert fleet.chosen == "leap-years", "the most urgent first"
+        for _ in range(8):
+            await press(pilot, "exclamation_mark")
+        assert fleet.chosen == "tax-rounding"
+        await press(pilot, "exclamation_mark")
+        assert fleet.chosen == "leap-years"
 
 
 async def test_vim_keys_and_arrows_move_and_the_cursor_stays_on_its_task():
@@ -361,7 +483,7 @@ async def test_the_stations_warning_is_on_every_screen():
     station = busy_station()
     station.warn("commands run without a sandbox")
     async with dashboard(station, size=(80, 24)) as (app, pilot):
-        for key, screen in (("enter", TaskScreen), ("v", ReviewScreen), ("q", FleetScreen)):
+        for key, screen in (("enter", TaskScreen), ("v", ReviewScreen), ("q", TaskScreen), ("q", FleetScreen)):
             await until(pilot, lambda: "⚠ commands run without a sandbox" in screen_text(app))
             await press(pilot, key)
             await until(pilot, lambda screen=screen: isinstance(app.screen, screen))
@@ -378,8 +500,6 @@ async def test_a_paste_with_line_breaks_is_one_comment():
 
 
 async def test_an_empty_station_says_what_to_do():
-    from tui.fake import FakeStation
-
     async with dashboard(FakeStation()) as (app, pilot):
         await until(pilot, lambda: "no tasks yet: add some with `stationmaster add`" in screen_text(app))
         await press(pilot, "enter", "v", "exclamation_mark", "c", "j", "G", "ctrl+d")

@@ -5,9 +5,10 @@ import msgspec
 import pytest
 
 from agents.messages import Assistant, ToolCall, ToolResult
-from orchestrator.views import DiffDocument, Failure, FileView, HunkView, LogDocument
+from orchestrator.views import CheckView, DiffDocument, Failure, FileView, HunkView, LogDocument
 from tests.tui.conftest import BASE, FAILED, PASSED, SNAPSHOT, busy_station, engine, row, to_review
 from tui.columns import now_cell, place, row_line, title_line
+from tui.filters import ascii_of
 from tui.header import banner_lines, header_lines
 from tui.line import text_of, width_of
 from tui.marks import MARKS, state_mark, state_word
@@ -224,6 +225,8 @@ def test_what_stands_in_the_way_is_said_on_top():
     shown = flat(verdict_lines(document(conflicts=["shop/money.py"], target_moved=True)))
     assert "conflicts with main in shop/money.py" in shown
     assert "main has moved" in shown
+    (moved,) = verdict_lines(document(target_moved=True))
+    assert {span.role for span in moved} == {"dim"}, "what merges cleanly is no warning"
     assert "no branch to land on" in flat(verdict_lines(document(target=None)))
     assert verdict_lines(document()) == []
 
@@ -237,3 +240,24 @@ def test_sections_point_at_the_titles_of_their_files():
         "tests/test_money.py",
         "docs/rounding.png",
     ]
+
+
+def test_checks_that_have_not_run_have_not_failed():
+    def label(*checks):
+        known = busy_station().task("leap-years")
+        return text_of(build(None, msgspec.structs.replace(known, row=row("a", "running", checks=list(checks)))).sections[0].label)
+
+    unrun, late = CheckView(command="b", exit_code=None, seconds=None), CheckView(command="c", exit_code=None, seconds=600.0)
+    assert label(unrun) == "checks, notes  not run yet"
+    assert label(*PASSED, unrun) == "checks, notes  1 not run yet"
+    assert label(*FAILED, unrun) == "checks, notes  ✗ 1 of 2"
+    assert label(late) == "checks, notes  ✗ 1 of 1"
+    assert label(*PASSED) == "checks, notes  ✓ 1"
+
+
+def test_in_ascii_no_two_states_look_alike_and_none_is_a_question():
+    looks = {state: ascii_of(mark) for state, (mark, _) in MARKS.items()}
+    assert "?" not in looks.values()
+    apart = {look: {MARKS[state][0] for state in looks if looks[state] == look} for look in looks.values()}
+    assert all(len(marks) == 1 for marks in apart.values()), apart
+    assert ascii_of("±") != ascii_of("…")

@@ -71,7 +71,7 @@ def test_a_demo_is_watched_reviewed_and_merged_by_keys_alone(demo):
     tmux.shows("approved; m merges it")
     tmux.keys("m")
     tmux.shows("merged into main as")
-    tmux.keys("q")
+    tmux.keys("q", "q")
     tmux.shows("3 to review 1", "5 done 1")
     tmux.keys("q")
     tmux.shows("stationmaster diff")

@@ -14,10 +14,12 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from orchestrator.task import ACTIVE
-from tui.desk import CommandDone, Desk, DetailArrived, DiffArrived, LookFailed, Verb
+from tui.desk import CommandDone, Desk, DetailArrived, DiffArrived, LookFailed
+from tui.foreign import one_line
 from tui.line import line
 from tui.screens.dialogs import CommentDialog, ConfirmDialog
 from tui.state import Model, Only
+from tui.verbs import Verb, objection
 from tui.widgets.header import Banner, Bar, Header
 from tui.widgets.hints import KeyHints
 from tui.widgets.paint import ROLE_CLASSES
@@ -42,11 +44,10 @@ class ShowMe(Message):
 
 @dataclass
 class Open(Message):
-    """A person wants to see a task in another way. `instead`: in the place of the screen that asks."""
+    """A person wants to see a task in another way."""
 
     what: Literal["task", "review"]
     task: str
-    instead: bool = False
 
 
 # A footer that is too narrow loses its last keys: a screen's own come first, then help, which tells the others.
@@ -57,6 +58,19 @@ TASK_KEYS: list[BindingType] = [
     Binding("s", "say_to_task", "Say"),
     Binding("colon", "app.command_palette", "Commands", show=False, key_display=":"),
 ]
+# A verdict is given where the diff is seen; elsewhere its keys say so.
+VERDICT_ELSEWHERE: list[BindingType] = [
+    Binding(key, f"verdict_elsewhere('{verb}')", show=False) for key, verb in (("a", "approve"), ("x", "reject"), ("m", "merge"))
+]
+VERBS: dict[str, Verb] = {
+    "cancel_task": "cancel",
+    "retry_task": "retry",
+    "say_to_task": "say",
+    "approve": "approve",
+    "reject": "reject",
+    "merge": "merge",
+}
+"""The actions that give a command."""
 
 
 class StationScreen(Screen[None]):
@@ -103,6 +117,12 @@ class StationScreen(Screen[None]):
         self.query_one(Banner).show(model)
         self.set_class(model.stale(now) and model.received_at is not None, "-stale")
         self.show_body()
+        self.offer()
+
+    def offer(self) -> None:
+        """Only keys that can act on the chosen task stand at the bottom."""
+        row = self.model.row(self.selected)
+        self.query_one(KeyHints).leave_out({action for action, verb in VERBS.items() if row is None or objection(verb, row)})
 
     def show_again(self) -> None:
         """Show what is known once more, after something of the screen's own has changed."""
@@ -138,8 +158,12 @@ class StationScreen(Screen[None]):
         yield Command("Retry the task", "A new attempt, with a comment if you like", self.action_retry_task)
         yield Command("Say something to the agent", "It hears it after its current step", self.action_say_to_task)
 
+    def action_verdict_elsewhere(self, verb: Verb) -> None:
+        if (task := self.chosen_for(verb)) is not None:
+            self.notify(f"{verb}: look at {one_line(task, limit=40)} first, with v", severity="warning", markup=False)
+
     def action_cancel_task(self) -> None:
-        if (task := self._chosen()) is None:
+        if (task := self.chosen_for("cancel")) is None:
             return
         row = self.model.row(task)
         at_work = row is not None and row.state in ACTIVE
@@ -156,7 +180,7 @@ class StationScreen(Screen[None]):
 
     def ask_comment(self, verb: Verb, title: str, hint: str, *, needed: bool = False) -> None:
         """Ask for words, then give the command with them. Escape gives none."""
-        if (task := self._chosen()) is None:
+        if (task := self.chosen_for(verb)) is None:
             return
         self._dashboard.push_screen(
             CommentDialog(f"{title} {task}", hint, needed=needed),
@@ -167,11 +191,13 @@ class StationScreen(Screen[None]):
     def _dashboard(self) -> App[object]:
         return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] (Textual leaves the parameter of App open)
 
-    def _chosen(self) -> str | None:
-        task = self.selected
-        if task is None:
-            self.notify("no task is chosen", severity="warning", markup=False)
-        return task
+    def chosen_for(self, verb: Verb) -> str | None:
+        """The task that a command is for; None, and said why, when there is none or the command does not fit it."""
+        task, row = self.selected, self.model.row(self.selected)
+        why = f"{verb}: no task is chosen" if task is None else objection(verb, row) if row is not None else None
+        if why is not None:
+            self.notify(why, severity="warning", markup=False)
+        return task if why is None else None
 
 
 def too_small(width: int, height: int) -> list[str]:

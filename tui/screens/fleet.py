@@ -13,11 +13,12 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from orchestrator.task import REVIEWABLE
+from tui.columns import whole_line
 from tui.desk import Desk, DetailArrived, LookFailed
 from tui.foreign import visible
-from tui.line import Span, line
-from tui.screens.base import HELP_KEY, TASK_KEYS, Command, Open, StationScreen
-from tui.state import ONLY, ORDERS, Only, Selection, needs_human
+from tui.line import Span, crop, line
+from tui.screens.base import HELP_KEY, TASK_KEYS, VERDICT_ELSEWHERE, Command, Open, StationScreen
+from tui.state import ONLY, ORDERS, Only, Selection, urgent
 from tui.widgets.fleet import FleetList
 from tui.widgets.header import Bar
 from tui.widgets.lister import Lister
@@ -39,6 +40,7 @@ class FleetScreen(StationScreen):
         Binding("escape", "clear", "Clear the filter", show=False),
         Binding("z", "toggle_folds", "Unfold", show=False),
         *TASK_KEYS,
+        *VERDICT_ELSEWHERE,
     ]
 
     def __init__(self, desk: Desk, task: str | None = None) -> None:
@@ -51,6 +53,7 @@ class FleetScreen(StationScreen):
             with Vertical(id="fleet-list"):
                 yield Bar(id="titles")
                 yield FleetList(id="tasks")
+                yield Bar(id="reason")
                 yield Bar(id="listing")
                 yield Input(id="filter", placeholder="words of id, title, kind or state", compact=True)
             yield TaskPane(self.desk, id="pane")
@@ -81,8 +84,14 @@ class FleetScreen(StationScreen):
         if self._wanted is not None and self.tasks.go_to(self._wanted):
             self._open_wanted(self._wanted)
         self._show_listing()
+        self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        """What there is to say of the chosen task beyond its row: beside the list where there is room, else below it."""
         if self.pane.display:
             self.pane.show(self.selected, self.model, self.now)
+        row = self.model.row(self.selected)
+        self.query_one("#reason", Bar).put([crop(whole_line(row), self.size.width)] if row is not None else [])
 
     def _open_wanted(self, task: str) -> None:
         """The task that the dashboard was opened for: its review when it is up to a person, else its own screen."""
@@ -123,8 +132,8 @@ class FleetScreen(StationScreen):
 
     @on(Lister.Moved)
     def follow_cursor(self) -> None:
-        if self.pane.display:
-            self.pane.show(self.selected, self.model, self.now)
+        self._show_chosen()
+        self.offer()
 
     @on(Lister.Opened)
     def open_clicked(self) -> None:
@@ -152,8 +161,11 @@ class FleetScreen(StationScreen):
             self.post_message(Open("review", self.selected))
 
     def action_next_human(self) -> None:
-        """Jump to the next task that needs a person; what the filter hides is looked for too."""
-        wanted = {task for task, seen in self.model.tasks.items() if needs_human(seen.row)}
+        """To the most urgent of the tasks that need a person, and from there through them all, round and round.
+
+        When the filter hides all of them, it goes.
+        """
+        wanted = urgent(self.model, self.now)
         if not wanted:
             self.notify("nothing needs you now", markup=False)
         elif not self.tasks.go_to_next(wanted):

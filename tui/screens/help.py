@@ -15,6 +15,8 @@ from tui.line import BLANK, Line, Span, line
 from tui.widgets.pager import Pager
 from tui.widgets.paint import ROLE_CLASSES
 
+LEAVING = "back; on the first screen: leave"
+
 KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "everywhere",
@@ -23,14 +25,14 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("g G  ctrl+d ctrl+u", "top, bottom; half a page down, up"),
             ("c  r  s", "cancel the task; retry it; say something to its agent"),
             ("?  :  ctrl+p", "this page; all commands by name"),
-            ("q", "back; on the first screen: leave, the agents go on"),
+            ("q", LEAVING),
         ),
     ),
     (
         "fleet",
         (
             ("enter  v", "open the task; review its diff"),
-            ("!", "next task that needs you: failed, stuck, to review"),
+            ("!", "to what needs you, the most urgent first; again: the next"),
             ("/  esc", "filter by words; show all again"),
             ("0 1 2 3 4 5", "all, waiting, working, to review, failed, done"),
             ("o", "next order: state, submitted, id, tokens, tok/s, diff, age"),
@@ -57,26 +59,32 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "marks",
         (
             ("· ○ ▶ ◐", "queued; being prepared; running; checks"),
-            ("◆ ✔", "to review; merged"),
-            ("✘ ■ ≠ ‼", "failed; stuck; conflicted; quarantined"),
             ("◌ ↻", "waits for the engine; interrupted, will go on"),
-            ("⊘ ⊖ –", "cancelled; rejected; not known"),
+            ("◆ ◈ ✔", "to review; being merged; merged"),
+            ("✘ ■ ≠ ‼", "failed; stuck; conflicted; quarantined"),
+            ("⊘ ⊖", "cancelled; rejected"),
+            ("– …", "not known; cut off"),
         ),
     ),
 )
 
 
-def help_lines() -> list[Line]:
+def help_lines(leaving: str) -> list[Line]:
+    """`leaving` says what becomes of the agents when the dashboard is left."""
     lines: list[Line] = []
     for title, keys in KEYS:
         lines += [*([BLANK] if lines else []), line(Span(title, "title"))]
-        lines += [line(Span(f"  {key:<20}", "accent"), what) for key, what in keys]
+        lines += [line(Span(f"  {key:<20}", "accent"), f"{what}, {leaving}" if what == LEAVING else what) for key, what in keys]
     return lines
 
 
 class HelpScreen(ModalScreen[None]):
     COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss(None)", "Back")]
+
+    def __init__(self, leaving: str) -> None:
+        super().__init__()
+        self._leaving = leaving
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog help"):
@@ -85,5 +93,5 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         pager = self.query_one(Pager)
-        pager.show(help_lines(), anew=True)
+        pager.show(help_lines(self._leaving), anew=True)
         pager.focus()

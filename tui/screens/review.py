@@ -10,15 +10,16 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from orchestrator.task import REVIEWABLE
-from orchestrator.views import DiffDocument, TaskDetail
+from orchestrator.task import ENDED
+from orchestrator.views import DiffDocument, TaskDetail, TaskRow
 from tui.desk import CommandDone, Desk, DetailArrived, DiffArrived, LookFailed
 from tui.foreign import one_line
 from tui.line import Line, Span, line, spread
-from tui.review_lines import build, summary, verdict_lines
+from tui.review_lines import build, no_diff_line, summary, verdict_lines
 from tui.screens.base import HELP_KEY, TASK_KEYS, Command, Open, StationScreen
 from tui.state import Selection, group, listed, next_in, state_age_s
 from tui.task_lines import headline
+from tui.verbs import in_keys
 from tui.widgets.header import Bar
 from tui.widgets.lister import Lister
 from tui.widgets.pager import Pager
@@ -88,11 +89,22 @@ class ReviewScreen(StationScreen):
         to_review = self._to_review()
         place = f"  {to_review.index(self._shown) + 1} of {len(to_review)} to review" if self._shown in to_review else ""
         self.query_one("#headline", Bar).put([spread((Span(" "), *head), line(Span(place, "gutter")), self.size.width - 1)])
+        if row is not None and self._detail is not None and self._detail.row.attempt < row.attempt:
+            # Nothing of an attempt that is over may stand there as if it were the new one's.
+            self._detail = self._document = None
+            self._draw()
         changed = row.changed_seq if row else 0
         if self.model.lost is None and self._asked_seq != changed:
             self._asked_seq = changed
-            self.desk.look_up(self._shown, trajectory=False)
+            self._ask(row)
+
+    def _ask(self, row: TaskRow | None) -> None:
+        self.desk.look_up(self._shown, trajectory=False)
+        if row is None or row.snapshot_commit is not None:
             self.desk.look_at_diff(self._shown, remember=row is not None and row.state == "verified")
+        else:
+            self._document, self._trouble = None, [no_diff_line(row)]
+            self._draw()
 
     def detail_arrived(self, message: DetailArrived) -> None:
         if message.task == self._shown:
@@ -105,11 +117,20 @@ class ReviewScreen(StationScreen):
             self._draw()
 
     def look_failed(self, message: LookFailed) -> None:
-        if message.task == self._shown:
-            self._trouble = [
-                line(Span(f"✘ {one_line(message.trouble.message)}", "bad"), Span(f"  {one_line(message.trouble.hint)}", "dim"))
-            ]
-            self._draw()
+        if message.task != self._shown:
+            return
+        row = self.model.row(self._shown)
+        if message.what == "diff" and row is not None and row.state not in ENDED and self.model.lost is None:
+            # A new attempt began between the row and the question.
+            self._document, self._trouble = None, [no_diff_line(row)]
+        else:
+            trouble = message.trouble
+            self._trouble = [line(Span(f"✘ {one_line(trouble.message)}", "bad"), Span(f"  {in_keys(one_line(trouble.hint))}", "dim"))]
+        self._draw()
+
+    def on_screen_resume(self) -> None:
+        # What came while another screen was up went to that one.
+        self._asked_seq = None
 
     def command_done(self, message: CommandDone) -> None:
         """Whatever a command changed is to be seen at once, before the next snapshot tells of it."""
@@ -119,7 +140,7 @@ class ReviewScreen(StationScreen):
     def _draw(self) -> None:
         top = [*self._trouble]
         if self._document is not None:
-            top = [summary(self._document), *verdict_lines(self._document), *self._trouble]
+            top = [summary(self._document), *verdict_lines(self._document, self.model.row(self._shown)), *self._trouble]
         bar = self.query_one("#verdict", Bar)
         bar.styles.height = len(top)
         bar.put([(Span(" "), *row) for row in top])
@@ -164,7 +185,8 @@ class ReviewScreen(StationScreen):
         self.sections.move_to(self.sections.cursor + step)
 
     def action_approve(self) -> None:
-        self.desk.command("approve", self._shown)
+        if (task := self.chosen_for("approve")) is not None:
+            self.desk.command("approve", task)
 
     def action_reject(self) -> None:
         self.ask_comment(
@@ -172,13 +194,12 @@ class ReviewScreen(StationScreen):
         )
 
     def action_merge(self) -> None:
-        row = self.model.row(self._shown)
-        if row is not None and row.state in REVIEWABLE:
-            self.notify(f"merging {one_line(self._shown, limit=60)} …", timeout=2, markup=False)
-        self.desk.command("merge", self._shown)
+        if (task := self.chosen_for("merge")) is not None:
+            self.notify(f"merging {one_line(task, limit=60)} …", markup=False)
+            self.desk.command("merge", task)
 
     def action_trajectory(self) -> None:
-        self.post_message(Open("task", self._shown, instead=True))
+        self.post_message(Open("task", self._shown))
 
     def action_toggle_folds(self) -> None:
         self._unfolded = not self._unfolded

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from tui.desk import Desk, DetailArrived, LookFailed
-from tui.screens.base import HELP_KEY, TASK_KEYS, Command, Open, StationScreen
+from tui.screens.base import HELP_KEY, TASK_KEYS, VERDICT_ELSEWHERE, Command, Open, StationScreen
 from tui.widgets.task_pane import TaskPane
 
 
@@ -20,6 +20,7 @@ class TaskScreen(StationScreen):
         Binding("q,escape", "app.go_back", "Back", key_display="q"),
         HELP_KEY,
         *TASK_KEYS,
+        *VERDICT_ELSEWHERE,
     ]
 
     def __init__(self, desk: Desk, task: str) -> None:
@@ -32,6 +33,10 @@ class TaskScreen(StationScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.pane.pager.focus()
+
+    def on_screen_resume(self) -> None:
+        # What came while another screen was up went to that one.
+        self.pane.ask_again()
 
     @property
     def pane(self) -> TaskPane:
@@ -51,7 +56,7 @@ class TaskScreen(StationScreen):
         self.pane.look_failed(message)
 
     def action_review(self) -> None:
-        self.post_message(Open("review", self._shown, instead=True))
+        self.post_message(Open("review", self._shown))
 
     def action_toggle_folds(self) -> None:
         self.pane.toggle_folds()

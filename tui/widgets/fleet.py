@@ -52,8 +52,9 @@ class FleetList(Lister):
         self.move_to(self._ids.index(task))
         return True
 
-    def go_to_next(self, wanted: set[str], *, step: int = 1) -> bool:
-        return self.go_to(next_in(self._ids, self.chosen, wanted, step=step))
+    def go_to_next(self, wanted: list[str]) -> bool:
+        """On to the one after the cursor's task in `wanted`, to its first when the cursor stands elsewhere. False when none is listed."""
+        return self.go_to(next_in(wanted, self.chosen, set(self._ids)))
 
     def row(self, index: int, chosen: bool) -> Line:
         return row_line(self._model.tasks[self._ids[index]], self._placed, self._now, chosen=chosen)

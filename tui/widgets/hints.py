@@ -18,6 +18,13 @@ class KeyHints(Footer):
 
     def __init__(self) -> None:
         super().__init__(show_command_palette=False, compact=True)
+        self.left_out: set[str] = set()
+
+    def leave_out(self, actions: set[str]) -> None:
+        """Keys with these actions cannot act now. (Not shown at all, since a shade of grey says nothing without colours.)"""
+        if actions != self.left_out:
+            self.left_out = actions
+            self._fit(self.children, self.screen.size.width)
 
     def compose(self) -> ComposeResult:
         hints = list(super().compose())
@@ -27,11 +34,13 @@ class KeyHints(Footer):
     def on_resize(self, event: events.Resize) -> None:
         self._fit(self.children, event.size.width)
 
-    @staticmethod
-    def _fit(hints: Iterable[Widget], width: int) -> None:
+    def _fit(self, hints: Iterable[Widget], width: int) -> None:
         taken = 0
         for hint in hints:
             if isinstance(hint, FooterKey):
+                if hint.action in self.left_out:
+                    hint.display = False
+                    continue
                 taken += width_of((Span(f"{hint.key_display} {hint.description}"),))
                 hint.display = taken <= width
                 taken += 1

@@ -60,6 +60,10 @@ class TaskPane(Vertical):
         if model.lost is None:
             self._ask(seen.row, now)
 
+    def ask_again(self) -> None:
+        """An answer may have been missed: do not wait for it."""
+        self._asked_at = self._trajectory_at = None
+
     def detail_arrived(self, message: DetailArrived) -> None:
         if message.task != self._shown:
             return
