@@ -170,8 +170,9 @@ class Dashboard(App[None]):
 
     @on(Notify)
     def _replace_older(self, message: Notify) -> None:
-        """A newer notification takes the place of an older one of its kind: they never pile up over the document."""
-        for older in [known for known in self._notifications if known.severity == message.notification.severity]:
+        """A newer notification takes the place of the older one, so that none pile up over the document; an error gives way to errors only."""
+        newer = message.notification.severity
+        for older in [known for known in self._notifications if newer == "error" or known.severity != "error"]:
             self._unnotify(older)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -233,5 +234,5 @@ def unfinished_work(model: Model) -> str:
     if found is not None and found.working:
         parts.append(f"{counted(found.working, 'agent')} {'is' if found.working == 1 else 'are'} still at work")
     if found is not None and found.waiting:
-        parts.append(f"{counted(found.waiting, 'task')} still {'waits' if found.waiting == 1 else 'wait'}")
+        parts.append(f"{counted(found.waiting, 'task')} {'waits' if found.waiting == 1 else 'wait'}")
     return ", ".join(parts)

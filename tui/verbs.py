@@ -22,7 +22,7 @@ _KEYS = {
     "cancel": "c",
     "retry": "r",
     "say": "s",
-    "diff": "the diff (v)",
+    "diff": "the diff",
     "review": "v",
     "show": "the task's own screen",
 }

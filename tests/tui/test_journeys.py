@@ -130,7 +130,7 @@ async def test_a_merge_that_conflicts_says_so_on_top_and_in_the_answer():
         await until(pilot, lambda: isinstance(app.screen, ReviewScreen) and "ROUND_FLOOR" in shown(app))
         await until(pilot, lambda: "conflicts with main in shop/money.py" in screen_text(app) and "main has moved" in screen_text(app))
         await press(pilot, "m")
-        await until(pilot, lambda: "task clash is not approved; look at the diff (v), then a" in told(app))
+        await until(pilot, lambda: "task clash is not approved; look at the diff, then a" in told(app))
         await press(pilot, "a", "m")
         await until(pilot, lambda: "clash not merged: conflicts with main: nothing was changed (shop/money.py)" in told(app))
         await until(pilot, lambda: app.model.row("clash").state == "conflicted")
@@ -226,7 +226,7 @@ async def test_leaving_a_demo_at_work_is_asked_once():
     async with dashboard(busy_station(), ends_station=True) as (app, pilot):
         await press(pilot, "q")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
-        assert "Leaving ends the demo; 9 agents are still at work, 12" in screen_text(app)
+        assert "Leaving ends the demo; 9 agents are still at work, 12 tasks wait." in screen_text(app)
         await press(pilot, "n", "question_mark")
         await until(pilot, lambda: "leave, the demo ends" in screen_text(app))
         await press(pilot, "q", "q", "y")

@@ -34,7 +34,7 @@ def test_words_are_for_who_can_hear_them():
 
 
 def test_hints_name_keys_where_there_are_some():
-    assert in_keys("look at `stationmaster diff a`, then `stationmaster approve a`") == "look at the diff (v), then a"
+    assert in_keys("look at `stationmaster diff a`, then `stationmaster approve a`") == "look at the diff, then a"
     assert in_keys('`stationmaster retry a --comment "…"` starts a new attempt') == "r starts a new attempt"
-    assert in_keys("it waits for you: `stationmaster diff a`, then `approve` or `reject`") == "it waits for you: the diff (v), then a or x"
+    assert in_keys("it waits for you: `stationmaster diff a`, then `approve` or `reject`") == "it waits for you: the diff, then a or x"
     assert in_keys("start it with `stationmaster up`") == "start it with `stationmaster up`"
