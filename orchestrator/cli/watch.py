@@ -132,10 +132,13 @@ class Watch:
         return stuck_behind(task, self.rows)
 
     def _settle(self) -> None:
-        """Wait until the engine's counter has been read after the last reply, or will not be."""
+        """Wait until the engine's counter has been read after the last reply, or will not be. All is done by now: a station that goes is no failure."""
         ended, deadline = time.monotonic(), time.monotonic() + SETTLE_S
         while time.monotonic() < deadline:
-            self.poll()
+            try:
+                self._patiently()
+            except StationDown:
+                return
             told = self.engine
             if told is None or told.output_tokens is None or (told.age_s is not None and told.age_s < time.monotonic() - ended):
                 return
