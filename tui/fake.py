@@ -197,8 +197,10 @@ class FakeStation:
         with self._lock:
             known = self._known(task)
             number = known.row.attempt if attempt is None else attempt
-            if not 1 <= number <= known.row.attempt:
+            if known.row.attempt == 0:
                 raise UserError(f"task {task} has no attempt yet")
+            if not 1 <= number <= known.row.attempt:
+                raise UserError(f"task {task} has no attempt {number}", hint=f"the newest is {known.row.attempt}")
             messages = known.messages if step is None else _step(known.messages, step)
             if step is not None and not messages:
                 raise UserError(f"attempt {number} of task {task} has no step {step}")
