@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import structs
 
-from orchestrator.moves import task_row as stored_task
+from orchestrator.queue.token_counts import countable, countable_sql
+from orchestrator.queue.transitions import task_row as stored_task
 from orchestrator.store import Database, Row, row, rows
 from orchestrator.task import ACTIVE, SATISFIED, UNSUCCESSFUL, WAITING, State, TaskSpec
-from orchestrator.tokencounts import countable, countable_sql
 from orchestrator.views import AttemptView, CheckOutput, CheckView, Failure, TaskDetail, TaskRow
 
 

@@ -78,7 +78,7 @@ class OfflineReader:
             return lookups.task_detail(db, task, now=time.time())
 
     def log(self, task: str, *, attempt: int | None = None, step: int | None = None) -> LogDocument:
-        from orchestrator.logbook import asked_attempt, log_document
+        from orchestrator.trajectory_log import asked_attempt, log_document
 
         with open_readonly(self.home.database) as db:
             found = asked_attempt(db, task, attempt)

@@ -11,7 +11,7 @@ from agents.meter import Meter
 from orchestrator.clock import Clock
 from orchestrator.errors import LeaseLost
 from orchestrator.metrics import LiveAttempt, TokenBook
-from orchestrator.queue import Claim, Queue
+from orchestrator.queue.queue import Claim, Queue
 from orchestrator.store import StoreFull
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from orchestrator import lookups
 from orchestrator.admission import Room, disk_space, reason_to_wait
 from orchestrator.clock import Clock
 from orchestrator.home import Home
-from orchestrator.queue import Queue
+from orchestrator.queue.queue import Queue
 from orchestrator.runner import LEASE_S, Runner
 from orchestrator.store import Store, StoreFull
 

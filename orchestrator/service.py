@@ -12,21 +12,21 @@ from pathlib import Path
 from orchestrator import lookups
 from orchestrator.api import HEARTBEAT_S
 from orchestrator.bus import Bus, FellBehind
-from orchestrator.decisions import Decisions
 from orchestrator.endpoint import Endpoint
 from orchestrator.eventlog import events_after, last_seq
 from orchestrator.events import Event
 from orchestrator.home import Home
-from orchestrator.logbook import asked_attempt, log_document
-from orchestrator.merging import MergeQueue
+from orchestrator.live_rows import RowBook
+from orchestrator.merge_queue import MergeQueue
 from orchestrator.metrics import TokenBook
-from orchestrator.queue import Queue
+from orchestrator.queue.decisions import Decisions
+from orchestrator.queue.queue import Queue
 from orchestrator.review import diff_document, subject
-from orchestrator.rows import RowBook
 from orchestrator.runner import Runner
 from orchestrator.scheduler import Scheduler
 from orchestrator.store import Store
 from orchestrator.task import TaskSpec
+from orchestrator.trajectory_log import asked_attempt, log_document
 from orchestrator.version import version
 from orchestrator.views import DiffDocument, LogDocument, MergeView, Snapshot, StationView, StatusDocument, TaskDetail, TaskRow, Totals
 from workspaces.errors import WorkspaceError

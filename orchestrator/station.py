@@ -22,7 +22,6 @@ from orchestrator.api import make_app
 from orchestrator.bus import Bus
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.config import SETTING, Settings, settle
-from orchestrator.decisions import Decisions
 from orchestrator.endpoint import SERVER_COUNT, Endpoint
 from orchestrator.engine_child import EngineChild
 from orchestrator.errors import UserError
@@ -31,11 +30,12 @@ from orchestrator.events import Event, StationStarted, StationStopped
 from orchestrator.home import Home
 from orchestrator.launch import StationOptions, hold_lock
 from orchestrator.leftovers import end_leftovers
-from orchestrator.merges import Merges
-from orchestrator.merging import MergeQueue
+from orchestrator.live_rows import RowBook
+from orchestrator.merge_queue import MergeQueue
 from orchestrator.metrics import SAMPLE_S, LiveAttempt, ServerCount, TokenBook, Tokens
-from orchestrator.queue import Claim, Queue
-from orchestrator.rows import RowBook
+from orchestrator.queue.decisions import Decisions
+from orchestrator.queue.merge_records import Merges
+from orchestrator.queue.queue import Claim, Queue
 from orchestrator.runner import LocalRunner
 from orchestrator.scheduler import Scheduler
 from orchestrator.server import ApiServer, listening

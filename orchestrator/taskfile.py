@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from orchestrator.errors import UserError
 from orchestrator.eventlog import storable_text
-from orchestrator.submission import describe_cycle, find_cycle, id_problem
+from orchestrator.queue.adding import describe_cycle, find_cycle, id_problem
 from orchestrator.task import Limits, TaskSpec
 
 if TYPE_CHECKING:

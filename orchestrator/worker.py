@@ -32,9 +32,9 @@ from orchestrator.endpoint import Endpoint
 from orchestrator.errors import IllegalTransition, LeaseLost
 from orchestrator.events import CheckFinished, SnapshotTaken, WorkspaceCreated
 from orchestrator.home import Home
-from orchestrator.keeper import SnapshotKeeper
 from orchestrator.metrics import LiveAttempt
-from orchestrator.queue import Claim, Queue
+from orchestrator.queue.queue import Claim, Queue
+from orchestrator.snapshots import SnapshotKeeper
 from orchestrator.store import Store, StoreFailed
 from orchestrator.task import FailureKind
 from workspaces.bubblewrap import open_sandbox

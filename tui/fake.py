@@ -15,8 +15,8 @@ from typing import TypeVar
 import msgspec
 
 from agents.messages import Assistant, Message
-from orchestrator.decisions import way_on
 from orchestrator.errors import StationDown, UserError
+from orchestrator.queue.decisions import way_on
 from orchestrator.task import ACTIVE, ENDED, REVIEWABLE, STATES, TRANSITIONS, Limits, State
 from orchestrator.views import (
     AttemptView,

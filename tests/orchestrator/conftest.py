@@ -13,11 +13,11 @@ import pytest_asyncio
 from agents.events import ModelReplied, StepCompleted
 from orchestrator import lookups
 from orchestrator.clock import FakeClock
-from orchestrator.decisions import Decisions
 from orchestrator.eventlog import Journal, events_after
 from orchestrator.events import Event, SnapshotTaken
-from orchestrator.merges import Merges
-from orchestrator.queue import Claim, Queue
+from orchestrator.queue.decisions import Decisions
+from orchestrator.queue.merge_records import Merges
+from orchestrator.queue.queue import Claim, Queue
 from orchestrator.store import Database, Store
 from orchestrator.task import State, TaskSpec
 from orchestrator.views import TaskDetail, TaskRow

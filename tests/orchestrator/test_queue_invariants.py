@@ -16,12 +16,12 @@ from agents.events import StepCompleted
 from orchestrator import lookups
 from orchestrator.errors import IllegalTransition, LeaseLost, UserError
 from orchestrator.events import SnapshotTaken, StateChanged
-from orchestrator.merges import unfinished
+from orchestrator.queue.merge_records import unfinished
 from orchestrator.store import Database, rows
 from orchestrator.task import LEASED, TRANSITIONS, FailureKind, State
 
 if TYPE_CHECKING:
-    from orchestrator.claims import Claim
+    from orchestrator.queue.claims import Claim
     from tests.orchestrator.conftest import Desk
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from orchestrator.claims import Claim
 from orchestrator.metrics import LiveAttempt, TokenBook, Tokens
+from orchestrator.queue.claims import Claim
 from orchestrator.runner import HEARTBEAT_S, LEASE_S, LocalRunner
 from orchestrator.store import StoreFull
 

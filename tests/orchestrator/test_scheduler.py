@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.claims import Claim
 from orchestrator.home import Home
+from orchestrator.queue.claims import Claim
 from orchestrator.scheduler import Scheduler
 
 

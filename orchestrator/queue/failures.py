@@ -7,9 +7,9 @@ many in a row without a completed step are poison as well.
 
 from __future__ import annotations
 
-from orchestrator.claims import Claim, forgive
 from orchestrator.eventlog import Transaction
-from orchestrator.moves import end_attempt, move
+from orchestrator.queue.claims import Claim, forgive
+from orchestrator.queue.transitions import end_attempt, move
 from orchestrator.store import rows
 from orchestrator.task import FailureKind, State
 

@@ -13,11 +13,11 @@ from typing import Literal
 
 import msgspec
 
-from orchestrator.decisions import snapshot_commit, way_on
 from orchestrator.errors import IllegalTransition, UserError
 from orchestrator.eventlog import Journal, Transaction, storable_text
 from orchestrator.events import MergeLanded, MergeRefused
-from orchestrator.moves import move, task_row
+from orchestrator.queue.decisions import snapshot_commit, way_on
+from orchestrator.queue.transitions import move, task_row
 from orchestrator.store import Database, Row, rows
 from orchestrator.task import MERGEABLE, TaskSpec
 

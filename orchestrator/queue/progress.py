@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from agents.events import AgentFact, ModelAsked, ModelReplied, ModelRetried, Noted, StepCompleted, ToolFinished, ToolStarted
-from orchestrator.claims import Claim
 from orchestrator.eventlog import Transaction
 from orchestrator.events import CheckFinished, SnapshotTaken, WorkspaceCreated
+from orchestrator.queue.claims import Claim
+from orchestrator.queue.token_counts import countable, countable_sql
 from orchestrator.store import rows
 from orchestrator.task import Activity
-from orchestrator.tokencounts import countable, countable_sql
 
 AttemptFact: TypeAlias = AgentFact | WorkspaceCreated | SnapshotTaken | CheckFinished
 

@@ -1,6 +1,6 @@
 """The durable queue, as the scheduler and the workers use it.
 
-A person's commands are in `decisions`, merges in `merges`, reads in `lookups`. Every write of a worker names its `Claim` and holds
+A person's commands are in `decisions`, merges in `merge_records`, reads in `orchestrator.lookups`. Every write of a worker names its `Claim` and holds
 only while (task, attempt, fence, owner) are still those in the file: otherwise `LeaseLost`, and nothing was written.
 Facts go into the same transaction as the state they describe.
 """
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.claims import Claim, claim_next, forgive, held, interrupt, renew
 from orchestrator.errors import IllegalTransition
 from orchestrator.eventlog import Journal, Transaction
-from orchestrator.failures import fail_attempt
-from orchestrator.moves import end_attempt, move
-from orchestrator.progress import AttemptFact, record_fact
+from orchestrator.queue.adding import submit
+from orchestrator.queue.claims import Claim, claim_next, forgive, held, interrupt, renew
+from orchestrator.queue.failures import fail_attempt
+from orchestrator.queue.progress import AttemptFact, record_fact
+from orchestrator.queue.transitions import end_attempt, move
 from orchestrator.store import rows
-from orchestrator.submission import submit
 from orchestrator.task import LEASED, FailureKind, State, TaskSpec
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from orchestrator.clock import SystemClock
 from orchestrator.eventlog import Journal
+from orchestrator.live_rows import RowBook
 from orchestrator.metrics import TokenBook, Tokens
-from orchestrator.queue import Claim, Queue
-from orchestrator.rows import RowBook
+from orchestrator.queue.queue import Claim, Queue
 from orchestrator.store import Database, Store, StoreFailed
 from orchestrator.task import State, TaskSpec
 

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.errors import IllegalTransition, UserError
 from orchestrator.events import MergeLanded, MergeRefused
-from orchestrator.merges import MergeRecord, unfinished
+from orchestrator.queue.merge_records import MergeRecord, unfinished
 from orchestrator.store import rows
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator import lookups
+from orchestrator.queue.token_counts import MOST_TOKENS
 from orchestrator.store import Database
-from orchestrator.tokencounts import MOST_TOKENS
 
 
 def poisoned(value: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.errors import UserError
 from orchestrator.eventlog import Journal, Transaction, storable_text
 from orchestrator.events import Approved, Commented
-from orchestrator.moves import end_attempt, move, task_row
+from orchestrator.queue.transitions import end_attempt, move, task_row
 from orchestrator.store import Row, row
 from orchestrator.task import ENDED, REVIEWABLE, TRANSITIONS, State
 

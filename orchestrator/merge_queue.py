@@ -9,9 +9,10 @@ import asyncio
 import logging
 from pathlib import Path
 
-from orchestrator import lookups, merges
+from orchestrator import lookups
 from orchestrator.errors import UserError
-from orchestrator.merges import MergeRecord, Merges
+from orchestrator.queue import merge_records
+from orchestrator.queue.merge_records import MergeRecord, Merges
 from orchestrator.store import Store, StoreFailed, StoreFull
 from orchestrator.task import TaskSpec
 from orchestrator.views import MergeView
@@ -123,7 +124,7 @@ class MergeQueue:
 
         No merge may be under way.
         """
-        for record in await self._store.read(merges.unfinished):
+        for record in await self._store.read(merge_records.unfinished):
             landed = await self._has_landed(record)
             if landed is None:
                 log.warning("%s: a git that the last station started is still at work on its merge", record.task)

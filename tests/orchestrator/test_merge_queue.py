@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from orchestrator.clock import FakeClock
-from orchestrator.decisions import Decisions
 from orchestrator.errors import UserError
 from orchestrator.eventlog import Journal
 from orchestrator.events import Event, SnapshotTaken, StateChanged
-from orchestrator.merges import Merges
-from orchestrator.merging import MergeQueue
-from orchestrator.queue import Queue
+from orchestrator.merge_queue import MergeQueue
+from orchestrator.queue.decisions import Decisions
+from orchestrator.queue.merge_records import Merges
+from orchestrator.queue.queue import Queue
 from orchestrator.store import Store
 from workspaces.hub import open_hub
 from workspaces.snapshot import take_snapshot

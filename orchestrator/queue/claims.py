@@ -13,10 +13,10 @@ import msgspec
 from orchestrator.errors import LeaseLost
 from orchestrator.eventlog import Transaction
 from orchestrator.events import AttemptResumed
-from orchestrator.moves import end_attempt, move
+from orchestrator.queue.token_counts import countable
+from orchestrator.queue.transitions import end_attempt, move
 from orchestrator.store import Row, row, rows
 from orchestrator.task import LEASED, SATISFIED, TaskSpec
-from orchestrator.tokencounts import countable
 
 IDLE_RESUMPTIONS = 3
 """Resumptions without a completed step in between, after which a task is taken for poison."""
