@@ -313,7 +313,7 @@ def test_a_demo_that_is_ended_early_leaves_nothing(tmp_path: Path) -> None:
         text=True,
     )
     assert process.stdout is not None
-    assert process.stdout.readline()
+    assert process.stdout.readline(), process.communicate(timeout=30)[1]
     (place,) = tmp_path.glob("stationmaster-demo-*")
     pid = json.loads(
         subprocess.run(

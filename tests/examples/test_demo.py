@@ -14,6 +14,8 @@ from orchestrator.taskfile import parse_task_file
 
 from .playing import DEMO, FAILS_ON_PURPOSE, TASKS, Place, Played, git, play_all, script_of
 
+pytestmark = pytest.mark.slow
+
 GOOD = [task for task in TASKS if task != FAILS_ON_PURPOSE]
 
 

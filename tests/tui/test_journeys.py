@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+import pytest
 from msgspec.structs import replace
 from textual import events
 from textual.widgets import Input, TextArea
@@ -23,6 +24,8 @@ from tui.screens.task import TaskScreen
 from tui.widgets.fleet import FleetList
 from tui.widgets.header import Banner
 from tui.widgets.pager import Pager
+
+pytestmark = pytest.mark.slow
 
 LIMIT_S = 10.0
 UNRUN = [CheckView(command=CHECK, exit_code=None, seconds=None)]

@@ -26,6 +26,8 @@ from tui.screens.fleet import FleetScreen
 from tui.widgets.fleet import FleetList
 from tui.widgets.hints import KeyHints
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|38;|48;|9[0-7]|10[0-7])[0-9;]*m")
 

@@ -17,6 +17,8 @@ from orchestrator.events import AttemptEnded, AttemptResumed, EngineDown, Engine
 from orchestrator.launch import station_running
 from orchestrator.reader import open_reader
 
+pytestmark = pytest.mark.slow
+
 
 def at(yard: Any, commit: str, path: str) -> str:
     hub = next(yard.home.hubs.glob("*.git"), None) or next(p for p in yard.home.hubs.iterdir() if p.is_dir())
