@@ -19,6 +19,7 @@ from orchestrator.errors import UserError
 
 # A Unix socket's address holds 108 bytes on Linux and 104 on macOS, the closing zero included.
 SOCKET_PATH_BYTES = 100
+RUNTIME_PATH_BYTES = 50
 
 
 def default_home() -> Path:
@@ -145,5 +146,6 @@ class Home:
 
 
 def _runtime_folder() -> str:
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    return runtime if runtime and len(runtime) < 50 and Path(runtime).is_dir() else tempfile.gettempdir()
+    """The first that leaves room for a socket's path. TMPDIR can be as deep as the home itself."""
+    usual = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir())
+    return next((folder for folder in usual if 0 < len(os.fsencode(folder)) < RUNTIME_PATH_BYTES and Path(folder).is_dir()), "/tmp")  # noqa: S108

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,18 @@ def test_a_long_path_has_its_socket_in_a_short_private_folder(tmp_path: Path) ->
     assert len(os.fsencode(placed)) <= SOCKET_PATH_BYTES
     assert home.socket() == placed
     assert mode(placed.parent) == 0o700
+    placed.parent.rmdir()
+
+
+def test_a_long_temporary_folder_is_no_place_for_the_socket_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / ("y" * 60)
+    deep.mkdir()
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    home = Home.at(tmp_path / ("x" * 120))
+    home.ensure()
+    placed = home.place_socket()
+    assert len(os.fsencode(placed)) <= SOCKET_PATH_BYTES
     placed.parent.rmdir()
 
 
