@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import logging.handlers
 import os
+import resource
 import secrets
 import signal
 import sys
@@ -53,6 +55,20 @@ LOG_BYTES = 8 << 20
 STOP_S = 7.0
 
 
+OPEN_FILES = 65_536
+
+
+def _allow_open_files() -> None:
+    """Hundreds of streams are open here, and git, which inherits this, holds a folder open for each level.
+
+    Not without bound, though: there are programs that close every number up to the limit when they start.
+    """
+    granted, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = max(granted, OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES))
+    with contextlib.suppress(OSError, ValueError):  # macOS names a limit that it does not grant
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
 def main(home: Home, options: StationOptions) -> int:
     """Run a station in the foreground until SIGTERM, SIGINT or `POST /v1/stop`. The exit status (0, or 1 after a fatal error).
 
@@ -61,6 +77,7 @@ def main(home: Home, options: StationOptions) -> int:
     import uvloop
 
     home.ensure()
+    _allow_open_files()
     with hold_lock(home):
         _log_to(home)
         try:

@@ -144,11 +144,21 @@ async def _listing(workspace: Workspace, sorting: _Sorting) -> list[bytes]:
 
 
 async def _list(git: Git, arguments: tuple[str, ...], below: bytes, sorting: _Sorting) -> bytes:
-    """Folders that git cannot read are passed over with a warning; they are the agent's, so they are ours to open."""
+    """Folders that git cannot read are passed over with a warning; they are the agent's, so they are ours to open.
+
+    What git still warns of then (more nested folders than it may open files) is told as left out: a warning is no failure to git.
+    """
     done = await git.attempt(*arguments)
-    if done.stderr:
-        sorting.left_out.update(await asyncio.to_thread(_open_folders, sorting.root, below))
-    return await git.run(*arguments) if done.stderr or done.exit_code != 0 else done.stdout
+    if not done.stderr and done.exit_code == 0:
+        return done.stdout
+    closed = await asyncio.to_thread(_open_folders, sorting.root, below)
+    again = await git.attempt(*arguments)
+    if again.exit_code != 0:
+        raise failure(arguments, again)
+    if again.stderr and not closed:
+        closed = {below or b"."}
+    sorting.left_out.update(closed)
+    return again.stdout
 
 
 def _split(out: bytes) -> Iterator[bytes]:

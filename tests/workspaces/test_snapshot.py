@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -459,7 +461,28 @@ async def test_folders_deeper_than_any_path_are_told_of_and_the_rest_is_taken(st
         _fill_in(place / "dd")
 
 
-async def test_folders_as_deep_as_a_path_goes_are_taken(station) -> None:
+@pytest.fixture
+def many_open_files() -> Iterator[None]:
+    """As the station has it: git holds a folder open for each level."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_more_levels_than_git_may_open_are_told_of(station) -> None:
+    made = await station.workspace()
+    _dig(made.path, "d", 300)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    try:
+        assert (await snap(made)).left_out == (".",)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        _fill_in(made.path / "d")
+
+
+async def test_folders_as_deep_as_a_path_goes_are_taken(station, many_open_files: None) -> None:
     made = await station.workspace()
     _dig(made.path, "d", 1_500)
     (made.path / "d" / "closed").mkdir(mode=0)
