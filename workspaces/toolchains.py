@@ -8,6 +8,7 @@ never one that holds or lies in a folder of the station's, never one where crede
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,10 @@ class Toolchains:
     def show_path(self, path: str) -> Sight:
         """Everything that the entries of a PATH need."""
         for entry in path.split(os.pathsep):
-            if entry.startswith("/"):
+            if not entry.startswith("/"):
+                continue
+            # What we may not look at (root's folders on the PATH after a plain `su`), a command could not use either.
+            with contextlib.suppress(PermissionError):
                 folder = self._trace(Path(entry))
                 if folder is not None and folder.is_dir() and self._is_hidden(folder):
                     self._show_tools(folder)
