@@ -53,8 +53,6 @@ CREATING = 4
 """Workspaces made at once: more do not come faster from one disk."""
 LOG_BYTES = 8 << 20
 STOP_S = 7.0
-
-
 OPEN_FILES = 65_536
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,3 +145,16 @@ def test_what_is_missing_or_in_sight_anyway_is_passed_over(home: Path, show, tmp
     (home / "bin/circle").symlink_to("circle")
     seen = show(home / "gone/bin", tmp_path / "opt/bin", Path("relative"), home / "bin")
     assert seen.folders == {home / "bin"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
+def test_a_folder_on_the_path_that_may_not_be_looked_at_is_passed_over(tmp_path: Path) -> None:
+    """As root's folders are after a plain `su`."""
+    closed = tmp_path / "closed"
+    (closed / "bin").mkdir(parents=True)
+    closed.chmod(0)
+    try:
+        sight = Toolchains(hidden=[tmp_path], homes=[], forbidden=[]).show_path(f"{closed / 'bin'}")
+    finally:
+        closed.chmod(0o700)
+    assert sight.folders == set()
